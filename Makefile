@@ -1,0 +1,70 @@
+# Every target does its own set-up: it needs Python >= 3.11, make and a C++20 compiler.
+# All else comes by pip into .venv; what is built stays under build/, so rebuilding is incremental.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+ENGINE := $(shell find cpp/include cpp/src bindings -type f 2>/dev/null)
+CPP_FILES = $(shell find cpp bindings -name '*.hpp' -o -name '*.cpp')
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint format bench sanitize clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: $(VENV)/.installed-cli ## learn scikit-learn's digits as a stream, and watch the error
+	$(BIN)/boundary-forest demo
+
+test: $(VENV)/.installed-dev ## the Python tests, on all cores
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/.installed-dev ## style, types, layout of the C++ code, and who may import whom
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(CPP_FILES)
+	$(BIN)/lint-imports --no-logo
+
+format: $(VENV)/.installed-dev ## lay out Python and C++ code, and mend what ruff can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CPP_FILES)
+
+bench: $(VENV)/.installed-dev ## fit and predict timed beside an exhaustive search
+	$(BIN)/python benchmarks/plain_speed.py
+
+# The engine's own tests, without Python, under each group of sanitizers that can live together.
+sanitize: $(VENV)/.tools ## the engine's tests under the address, undefined and thread sanitizers
+	@set -e; for kind in address,undefined thread; do \
+	  echo "== sanitizers: $$kind"; tree=build/sanitize-$${kind%,*}; \
+	  $(BIN)/cmake -S . -B $$tree -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
+	    -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBOUNDARY_FOREST_TESTS=ON \
+	    -DBOUNDARY_FOREST_SANITIZE=$$kind; \
+	  $(BIN)/cmake --build $$tree; \
+	  UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	    $(BIN)/ctest --test-dir $$tree --output-on-failure --no-tests=error; \
+	done
+
+clean: ## remove the environment, what was built, and caches
+	rm -rf $(VENV) build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment and what is needed to build in it; the list of the latter is pyproject.toml's.
+$(VENV)/.tools: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "boundary-forest needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
+	    "Name another one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@echo "== setting up $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
+	  | xargs $(BIN)/python -m pip install -q --disable-pip-version-check cmake ninja
+	@touch $@
+
+# The package, with the extra named after the dash; again whenever the engine changes.
+$(VENV)/.installed-%: $(VENV)/.tools pyproject.toml CMakeLists.txt $(ENGINE)
+	@echo "== building and installing boundary-forest[$*]"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation -e '.[$*]'
+	@touch $@
