@@ -1,0 +1,141 @@
+// ALGORITHM 2 of the paper: the boundary forest. BFQuery, BFTrain, BFInitialization.
+//
+// Each tree learns and is asked apart from the others, so trees are spread over threads. Learning
+// goes block by block: a block's examples are staged in the store, every tree trains on them in
+// order of arrival, those that some tree kept close up, and the result is published (prefix.hpp).
+// Nothing depends on where a block begins. Learning calls exclude each other; queries may run at
+// any time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "boundary_forest/boundary_tree.hpp"
+#include "boundary_forest/combine.hpp"
+#include "boundary_forest/example_store.hpp"
+#include "boundary_forest/label_metric.hpp"
+#include "boundary_forest/metric.hpp"
+#include "boundary_forest/prefix.hpp"
+#include "boundary_forest/query_rows.hpp"
+#include "boundary_forest/thread_pool.hpp"
+#include "boundary_forest/types.hpp"
+
+namespace boundary_forest {
+
+// How a call is run: on how many threads, and what happens between blocks. `between_blocks` may
+// throw to end the call; what was published by then stays.
+struct Run {
+  std::size_t n_jobs = 1;
+  std::function<void()> between_blocks = [] {};
+};
+
+// A dense table, row by row.
+template <class T>
+struct Table {
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  std::vector<T> values;
+};
+
+struct Neighbors {
+  Table<double> distances;
+  Table<Arrival> arrivals;
+};
+
+struct Stats {
+  std::uint64_t seen = 0;
+  Slot stored = 0;
+  std::vector<NodeId> nodes;
+  Counts learn;
+  Counts query;
+  std::size_t position_bytes = 0;  // the one copy of the rows
+  std::size_t example_bytes = 0;   // labels and arrival numbers
+  std::size_t tree_bytes = 0;
+};
+
+class BoundaryForest {
+ public:
+  BoundaryForest(const Params& params, std::unique_ptr<Metric> d);
+
+  const Params& params() const { return params_; }
+
+  // Learns rows (of the store's element type) in order; labels has label_length values a row. If it
+  // throws, the rows published by then stay, and `learned` says how many; with a metric that may
+  // fail that is none of them.
+  void learn(const RowsView& rows, const double* labels, const Run& run, std::size_t& learned);
+
+  // The paper's offline variant (OBF), for a forest that is still empty: tree i is shown its own
+  // shuffle of all rows, and its root is the first of that.
+  void learn_offline(const RowsView& rows, const double* labels, const Run& run);
+
+  // The arrival number of the locally closest example in each tree: rows x n_T.
+  Table<Arrival> apply(const RowsView& rows, const Run& run);
+
+  // E = Shepard vote: rows x class codes. E = Shepard mean: rows x label_length.
+  Table<double> estimate(const RowsView& rows, const Run& run);
+
+  // n = 1: E = nearest, the paper's retrieval. n > 1: the n best of the distinct examples that the
+  // descents compared; of all that are stored where those are fewer. Needs n <= examples stored.
+  Neighbors neighbors(const RowsView& rows, std::size_t n, const Run& run);
+
+  Stats stats();
+
+  // The newest published state, for comparing and saving: per tree the slots of the nodes and their
+  // parents (node ids, `nothing` for the root) in order of creation, and the stored examples.
+  struct TreeState {
+    std::vector<Slot> examples;
+    std::vector<NodeId> parents;
+  };
+  struct State {
+    std::vector<TreeState> trees;
+    std::vector<std::byte> positions;
+    std::vector<double> labels;
+    std::vector<Arrival> arrivals;
+  };
+  State state();
+
+ private:
+  static constexpr std::size_t block_rows = 1024;
+
+  void BFInitialization(const Run& run);
+  void BFTrain(Slot first, std::size_t n, const Run& run);
+  void BFQuery(const QueryRows& queries, Reading& reading, Leaf* v, const Run& run);
+
+  void learn_block(const RowsView& rows, const double* labels, const Run& run);
+  std::vector<double> thresholds(Slot first, std::size_t n);
+  void close_block(Slot first, const std::vector<NodeId>& nodes_before);
+  void publish();
+  void rollback();
+
+  template <class F>
+  void for_each_tree(const Run& run, F&& f);
+  template <class F>
+  void for_each_query_block(const RowsView& rows, const Run& run, F&& f);
+  Leaf nearest_buffered(const QueryRows& queries, std::size_t i, Reading& reading) const;
+  void neighbors_of(const QueryRows& queries, std::size_t i, const Prefix& prefix, Counts& cost,
+                    std::size_t n, double* distances, Arrival* arrivals) const;
+  std::size_t threads(const Run& run) const { return d_->single_threaded() ? 1 : run.n_jobs; }
+
+  const Params params_;
+  const std::unique_ptr<Metric> d_;
+  ExampleStore store_;
+  std::vector<std::unique_ptr<BoundaryTree>> trees_;
+  Publication publication_;
+  ThreadPool pool_;
+
+  // The learner's side, ahead of what is published; guarded by learning_.
+  struct Progress {
+    std::uint64_t seen = 0;
+    std::uint32_t n_classes = 0;
+    Spread spread;
+  };
+  std::mutex learning_;
+  Progress progress_;
+  Progress published_;
+  std::vector<Counts> tree_costs_;  // of the learning that is not yet published
+};
+
+}  // namespace boundary_forest

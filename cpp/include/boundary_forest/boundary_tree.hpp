@@ -1,0 +1,205 @@
+// ALGORITHM 1 of the paper: the boundary tree. BTQuery and BTTrain, in the paper's names.
+//
+//   y      the query position          v      the current node
+//   A_v    v's children, and v itself while it has fewer than k
+//   k      the most children a node may have
+//   d      the metric                  d_c    the metric on labels, epsilon its threshold
+//
+// Ties: the winner is the least (reduced distance, priority), priority = hash64(seed, tree, key,
+// arrival number). The key is the query's fingerprint, so that asking a row again takes the path
+// that learning it took; at distance 0 it is the number of examples seen, so that duplicates spread
+// instead of forming a chain. This minimum is associative: no grouping or order can change it.
+//
+// Readers see the first n_nodes nodes: later children are invisible and do not count towards k.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "boundary_forest/child_lists.hpp"
+#include "boundary_forest/chunked_array.hpp"
+#include "boundary_forest/example_store.hpp"
+#include "boundary_forest/label_metric.hpp"
+#include "boundary_forest/metric.hpp"
+#include "boundary_forest/query_rows.hpp"
+#include "boundary_forest/types.hpp"
+
+namespace boundary_forest {
+
+struct Node {
+  Slot example;
+  NodeId parent;  // `nothing` for the root
+  std::atomic<ChildLists::Ref> children;
+};
+
+// The locally closest node that a descent ends at.
+struct Leaf {
+  Slot example;
+  double reduced;  // its reduced distance to the query
+};
+
+// A visitor that does not want to know which examples a descent compared.
+struct Unobserved {
+  void operator()(Slot, double) const {}
+};
+
+class BoundaryTree {
+ public:
+  BoundaryTree(std::uint32_t index, const Params& params, const Metric& d, ExampleStore& store)
+      : params_(params),
+        d_(d),
+        store_(store),
+        tie_hash_(hash64(params.seed, index)),
+        nodes_(node_chunk_log2),
+        lists_(params.k) {}
+
+  // The tree is asked for row `i` of `queries`, after `seen` examples. `observe` is told of every
+  // example compared; `counts` gains what the descent cost.
+  template <class Observe = Unobserved>
+  std::pair<NodeId, Leaf> BTQuery(const QueryRows& queries, std::size_t i, std::uint64_t seen,
+                                  NodeId n_nodes, Counts& counts, Observe&& observe = {}) const {
+    const Position& y = queries.position(i);
+    NodeId v = 0;
+    Leaf at_v{nodes_[0].example, 0.0};
+    const std::byte* root = store_.row(at_v.example);
+    d_.distances(y, &root, 1, &at_v.reduced);
+    observe(at_v.example, at_v.reduced);
+    std::uint64_t compared = 1;
+    for (;;) {
+      const ChildLists::View children = visible_children(v, n_nodes);
+      Nearest v_min(*this, queries, i, seen);
+      if (children.count < params_.k) v_min.consider(v, at_v);
+      for_each_distance(y, children, [&](NodeId child, const Leaf& at_child) {
+        observe(at_child.example, at_child.reduced);
+        v_min.consider(child, at_child);
+      });
+      compared += children.count;
+      if (v_min.node == v) break;
+      v = v_min.node;
+      at_v = v_min.at;
+    }
+    counts += {compared, compared};
+    return {v, at_v};
+  }
+
+  // Row `i` of `examples` is the staged example `slot`. Returns whether the tree kept it.
+  bool BTTrain(const QueryRows& examples, std::size_t i, Slot slot, std::uint64_t seen,
+               double epsilon, Counts& counts) {
+    const auto [v_min, at] = BTQuery(examples, i, seen, size_, counts);
+    if (!labels_differ(params_.label_rule, store_.label(slot), store_.label(at.example),
+                       store_.label_length(), epsilon))
+      return false;
+    add_node(slot, v_min);
+    return true;
+  }
+
+  void plant(Slot root) { add_node(root, nothing); }
+
+  NodeId size() const { return size_; }
+  Slot example(NodeId v) const { return nodes_[v].example; }
+  NodeId parent(NodeId v) const { return nodes_[v].parent; }
+  void set_example(NodeId v, Slot slot) { nodes_[v].example = slot; }
+  std::uint64_t tie_hash() const { return tie_hash_; }
+
+  // What happened since the last publication is settled: child lists outgrown by it wait until no
+  // call that began before publication `number` + 1 still runs.
+  void settle(std::uint64_t number);
+  void recycle_before(std::uint64_t oldest_read);
+
+  // Takes back every node from `n_nodes` on, none of which was published.
+  void rollback(NodeId n_nodes, std::uint64_t number);
+
+  // May be asked by any thread; leaves out the bookkeeping of a block that is being learned.
+  std::size_t bytes() const;
+
+ private:
+  static constexpr unsigned node_chunk_log2 = 8;
+  static constexpr std::uint32_t group = 64;  // children measured in one call of the metric
+
+  // argmin over A_v, ties by priority.
+  struct Nearest {
+    Nearest(const BoundaryTree& tree, const QueryRows& queries, std::size_t i, std::uint64_t seen)
+        : tree(tree), queries(queries), i(i), seen(seen) {}
+
+    void consider(NodeId candidate, const Leaf& at_candidate) {
+      if (node != nothing && !(at_candidate.reduced < at.reduced)) {
+        if (at_candidate.reduced > at.reduced) return;
+        const std::uint64_t key = at.reduced == 0.0 ? seen : queries.fingerprint(i);
+        if (!has_priority) priority = tree.priority(key, at.example);
+        has_priority = true;
+        const std::uint64_t other = tree.priority(key, at_candidate.example);
+        if (other >= priority) return;
+        priority = other;
+      } else {
+        has_priority = false;
+      }
+      node = candidate;
+      at = at_candidate;
+    }
+
+    const BoundaryTree& tree;
+    const QueryRows& queries;
+    std::size_t i;
+    std::uint64_t seen;
+    NodeId node = nothing;
+    Leaf at{};
+    std::uint64_t priority = 0;
+    bool has_priority = false;
+  };
+
+  std::uint64_t priority(std::uint64_t key, Slot candidate) const {
+    return absorb(absorb(tie_hash_, key), store_.arrival(candidate));
+  }
+
+  // Ids are in order of creation, so the visible children are the first of the list.
+  ChildLists::View visible_children(NodeId v, NodeId n_nodes) const {
+    ChildLists::View view = lists_.view(nodes_[v].children.load(std::memory_order_acquire));
+    while (view.count > 0 && view[view.count - 1] >= n_nodes) --view.count;
+    return view;
+  }
+
+  template <class F>
+  void for_each_distance(const Position& y, const ChildLists::View& children, F&& f) const {
+    Slot examples[group];
+    const std::byte* rows[group];
+    double reduced[group];
+    for (std::uint32_t begin = 0; begin < children.count; begin += group) {
+      const std::uint32_t n = std::min(group, children.count - begin);
+      for (std::uint32_t j = 0; j < n; ++j) {
+        examples[j] = nodes_[children[begin + j]].example;
+        rows[j] = store_.row(examples[j]);
+      }
+      d_.distances(y, rows, n, reduced);
+      for (std::uint32_t j = 0; j < n; ++j) f(children[begin + j], Leaf{examples[j], reduced[j]});
+    }
+  }
+
+  void add_node(Slot example, NodeId parent);
+
+  const Params& params_;
+  const Metric& d_;
+  ExampleStore& store_;
+  std::uint64_t tie_hash_;
+
+  ChunkedArray<Node> nodes_;
+  ChildLists lists_;
+  NodeId size_ = 0;
+
+  // Since the last publication: the node whose arrival made its parent's list move, and the list it
+  // left. Rollback goes back through them; settling retires them.
+  struct Outgrown {
+    NodeId by;
+    ChildLists::Ref list;
+  };
+  struct Retired {
+    std::uint64_t number;
+    ChildLists::Ref list;
+  };
+  std::vector<Outgrown> outgrown_;
+  std::deque<Retired> retired_;  // by publication number, ascending
+};
+
+}  // namespace boundary_forest

@@ -1,0 +1,69 @@
+// d: the distance between positions, compared in reduced form and converted at the edge.
+//
+// Reduced distances order like distances but are cheaper (squared for the Euclidean metric). They
+// are doubles that hold the kernel's sum exactly: an integer for uint8, the float32 or float64 sum
+// else. The order of summation is part of the definition: 16 lanes, lane l takes the features i = l
+// mod 16 in order, then 16 -> 8 -> 4 -> 2 -> 1, no fused multiply-add; so every instruction set and
+// reference.py agree bit for bit (promises 1 and 2).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "boundary_forest/types.hpp"
+
+namespace boundary_forest {
+
+// A position and the type of its elements: the store's own, or float64 for a query that the store's
+// type cannot hold exactly.
+struct Position {
+  const std::byte* data;
+  ElementType type;
+};
+
+class Metric {
+ public:
+  virtual ~Metric() = default;
+
+  // Reduced distances from `query` to `n` stored rows. Never NaN.
+  virtual void distances(const Position& query, const std::byte* const* rows, std::size_t n,
+                         double* out) const = 0;
+
+  // The distance that a reduced distance stands for.
+  virtual double distance(double reduced) const { return reduced; }
+
+  // May be below zero: then it cannot weigh a Shepard vote or mean.
+  virtual bool may_be_negative() const { return false; }
+
+  // A user's function may throw; a call that learns with it is then taken back whole.
+  virtual bool may_fail() const { return false; }
+
+  // Runs on the calling thread alone (a Python callable).
+  virtual bool single_threaded() const { return false; }
+};
+
+// One of euclidean, manhattan, chebyshev, minkowski (p >= 1), cosine, hamming, canberra,
+// inner_product. Throws std::invalid_argument for any other name.
+std::unique_ptr<Metric> make_metric(const std::string& name, double p, ElementType stored,
+                                    std::size_t n_features);
+
+// A compiled function: the distance between two rows of n doubles. Stored rows of another type are
+// converted for it.
+using DistanceFunction = double (*)(const double* x, const double* y, std::int64_t n);
+
+std::unique_ptr<Metric> make_metric(DistanceFunction function, ElementType stored,
+                                    std::size_t n_features, bool needs_non_negative);
+
+// Copies n elements into doubles; for metrics that see every row as doubles.
+void to_doubles(const Position& row, std::size_t n, double* out);
+
+// Throws std::domain_error where a user's metric returned what no distance can be.
+double checked_distance(double value, bool needs_non_negative);
+
+// The instruction set that built-in metrics use: "scalar", "avx2". Chosen at first use from what
+// the processor has, or from BOUNDARY_FOREST_ISA, which must name one that it has.
+std::string instruction_set();
+
+}  // namespace boundary_forest

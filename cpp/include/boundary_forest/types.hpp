@@ -1,0 +1,95 @@
+// Identifiers, element types and the parameters of a forest.
+//
+// Invariants: a node is an index into its tree's arrays, an example an index into the one store
+// that all trees share; both are 32 bits wide, which is what keeps a node within 20 bytes (promise
+// 5).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace boundary_forest {
+
+using NodeId = std::uint32_t;   // a node within its tree, in order of creation; 0 is the root
+using Slot = std::uint32_t;     // a stored example
+using Arrival = std::uint64_t;  // how many examples had arrived before this one
+
+inline constexpr std::uint32_t nothing = 0xFFFFFFFFU;    // no node, no slot, no list
+inline constexpr std::uint32_t unlimited = 0xFFFFFFFFU;  // k = infinity
+
+enum class ElementType : std::uint8_t { uint8, float32, float64 };
+
+constexpr std::size_t size_of(ElementType type) {
+  return type == ElementType::uint8 ? 1 : type == ElementType::float32 ? 4 : 8;
+}
+
+// Calls f with a value of the C++ type that `type` names.
+template <class F>
+decltype(auto) with_element_type(ElementType type, F&& f) {
+  switch (type) {
+    case ElementType::uint8:
+      return f(std::uint8_t{});
+    case ElementType::float32:
+      return f(float{});
+    default:
+      return f(double{});
+  }
+}
+
+// When does BTTrain keep an example? d_c(c(y), c(v_min)) > epsilon, in three forms.
+enum class LabelRule : std::uint8_t {
+  classes_differ,  // labels are class codes; kept if they are not the same
+  difference,      // labels are vectors; kept if |c(y) - c(v_min)| > epsilon
+  always,          // retrieval: every example is kept
+};
+
+// E: how the n_T locally closest examples become an answer.
+enum class Estimator : std::uint8_t { shepard_vote, shepard_mean, nearest };
+
+struct Params {
+  std::uint32_t n_T = 50;        // trees
+  std::uint32_t k = 50;          // most children a node may have; `unlimited` for none
+  std::size_t n_features = 0;    // length of a position
+  std::size_t label_length = 0;  // length of a label vector; 1 for a class code, 0 for retrieval
+  LabelRule label_rule = LabelRule::classes_differ;
+  Estimator estimator = Estimator::shepard_vote;
+  double epsilon = 0.0;       // threshold of LabelRule::difference
+  bool auto_epsilon = false;  // epsilon follows the targets' spread, see label_metric.hpp
+  ElementType element_type = ElementType::float64;
+  std::uint64_t seed = 0;
+
+  void validate() const {
+    if (n_T < 1 || n_T > 1'000'000)
+      throw std::invalid_argument("n_estimators must be between 1 and 1000000, got " +
+                                  std::to_string(n_T));
+    if (k < 2)
+      throw std::invalid_argument("max_children must be at least 2, or None for no limit, got " +
+                                  std::to_string(k));
+    if (n_features < 1) throw std::invalid_argument("X must have at least one feature");
+    if (label_rule == LabelRule::classes_differ && label_length != 1)
+      throw std::invalid_argument("a class label is one code, got a vector of " +
+                                  std::to_string(label_length));
+    if (estimator == Estimator::shepard_mean && label_length < 1)
+      throw std::invalid_argument("a Shepard mean needs labels of at least one number");
+    if (!(epsilon >= 0.0))
+      throw std::invalid_argument("epsilon must be a number >= 0, got " + std::to_string(epsilon));
+  }
+};
+
+// What a piece of work cost. Comparisons are the paper's unit: what the plain algorithm makes, 1
+// for the root plus the children of every node visited. Evaluations are the distances really
+// computed.
+struct Counts {
+  std::uint64_t comparisons = 0;
+  std::uint64_t evaluations = 0;
+
+  Counts& operator+=(const Counts& other) {
+    comparisons += other.comparisons;
+    evaluations += other.evaluations;
+    return *this;
+  }
+};
+
+}  // namespace boundary_forest

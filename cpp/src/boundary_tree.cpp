@@ -1,0 +1,56 @@
+// How a tree grows, settles and takes back; the algorithm itself is in boundary_tree.hpp.
+#include "boundary_forest/boundary_tree.hpp"
+
+namespace boundary_forest {
+
+void BoundaryTree::add_node(Slot example, NodeId parent) {
+  if (size_ == nothing) throw std::length_error("a tree holds at most 2^32 - 1 nodes");
+  nodes_.grow_to(size_ + std::size_t{1});
+  nodes_[size_].example = example;
+  nodes_[size_].parent = parent;
+  nodes_[size_].children.store(nothing, std::memory_order_relaxed);
+  if (parent != nothing) {
+    // So that nothing can fail once the list has moved.
+    if (outgrown_.size() == outgrown_.capacity()) outgrown_.reserve(2 * outgrown_.size() + 8);
+    auto& children = nodes_[parent].children;
+    const ChildLists::Ref before = children.load(std::memory_order_relaxed);
+    const ChildLists::Ref after = lists_.append(before, size_);
+    if (after != before) {
+      outgrown_.push_back({size_, before});
+      children.store(after, std::memory_order_release);
+    }
+  }
+  ++size_;
+}
+
+void BoundaryTree::settle(std::uint64_t number) {
+  for (const Outgrown& outgrown : outgrown_)
+    if (outgrown.list != nothing) retired_.push_back({number, outgrown.list});
+  outgrown_.clear();
+}
+
+void BoundaryTree::recycle_before(std::uint64_t oldest_read) {
+  for (; !retired_.empty() && retired_.front().number < oldest_read; retired_.pop_front())
+    lists_.recycle(retired_.front().list);
+}
+
+void BoundaryTree::rollback(NodeId n_nodes, std::uint64_t number) {
+  while (size_ > n_nodes) {
+    --size_;
+    const NodeId parent = nodes_[size_].parent;
+    if (parent == nothing) continue;
+    auto& children = nodes_[parent].children;
+    const ChildLists::Ref list = children.load(std::memory_order_relaxed);
+    if (!outgrown_.empty() && outgrown_.back().by == size_) {
+      children.store(outgrown_.back().list, std::memory_order_release);
+      outgrown_.pop_back();
+      retired_.push_back({number, list});  // a reader may have picked it up
+    } else {
+      lists_.remove_last(list);
+    }
+  }
+}
+
+std::size_t BoundaryTree::bytes() const { return sizeof(*this) + nodes_.bytes() + lists_.bytes(); }
+
+}  // namespace boundary_forest

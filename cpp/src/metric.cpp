@@ -1,0 +1,131 @@
+// The built-in metrics over the kernels, and metrics that are a user's compiled function.
+#include "boundary_forest/metric.hpp"
+
+#include <cmath>
+#include <map>
+#include <stdexcept>
+#include <vector>
+
+#include "kernels/kernel.hpp"
+
+namespace boundary_forest {
+namespace {
+
+using kernels::Formula;
+
+class BuiltInMetric final : public Metric {
+ public:
+  BuiltInMetric(Formula formula, double p, ElementType stored, std::size_t n_features)
+      : formula_(formula), p_(p), n_features_(n_features), stored_(stored) {
+    const auto table = kernels::instruction_set().table;
+    same_ = table(formula, stored, stored);
+    wide_ = table(formula, stored, ElementType::float64);
+  }
+
+  void distances(const Position& query, const std::byte* const* rows, std::size_t n,
+                 double* out) const override {
+    (query.type == stored_ ? same_ : wide_)(query.data, rows, n, n_features_, p_, out);
+  }
+
+  double distance(double reduced) const override {
+    switch (formula_) {
+      case Formula::euclidean:
+        return std::sqrt(reduced);
+      case Formula::minkowski:
+        return std::pow(reduced, 1.0 / p_);
+      case Formula::hamming:
+        return reduced / static_cast<double>(n_features_);
+      case Formula::inner_product:
+        return 1.0 + reduced;
+      default:
+        return reduced;
+    }
+  }
+
+  bool may_be_negative() const override { return formula_ == Formula::inner_product; }
+
+ private:
+  Formula formula_;
+  double p_;
+  std::size_t n_features_;
+  ElementType stored_;
+  kernels::Kernel same_;
+  kernels::Kernel wide_;
+};
+
+class FunctionMetric final : public Metric {
+ public:
+  FunctionMetric(DistanceFunction function, ElementType stored, std::size_t n_features,
+                 bool needs_non_negative)
+      : function_(function),
+        stored_(stored),
+        n_features_(n_features),
+        needs_non_negative_(needs_non_negative) {}
+
+  void distances(const Position& query, const std::byte* const* rows, std::size_t n,
+                 double* out) const override {
+    std::vector<double> x(n_features_);
+    std::vector<double> y(n_features_);
+    to_doubles(query, n_features_, x.data());
+    for (std::size_t j = 0; j < n; ++j) {
+      to_doubles({rows[j], stored_}, n_features_, y.data());
+      const double value = function_(x.data(), y.data(), static_cast<std::int64_t>(n_features_));
+      out[j] = checked_distance(value, needs_non_negative_);
+    }
+  }
+
+  bool may_fail() const override { return true; }
+
+ private:
+  DistanceFunction function_;
+  ElementType stored_;
+  std::size_t n_features_;
+  bool needs_non_negative_;
+};
+
+}  // namespace
+
+std::unique_ptr<Metric> make_metric(const std::string& name, double p, ElementType stored,
+                                    std::size_t n_features) {
+  static const std::map<std::string, Formula> formulas = {
+      {"euclidean", Formula::euclidean}, {"manhattan", Formula::manhattan},
+      {"chebyshev", Formula::chebyshev}, {"minkowski", Formula::minkowski},
+      {"cosine", Formula::cosine},       {"hamming", Formula::hamming},
+      {"canberra", Formula::canberra},   {"inner_product", Formula::inner_product},
+  };
+  const auto found = formulas.find(name);
+  if (found == formulas.end()) throw std::invalid_argument("unknown metric '" + name + "'");
+  Formula formula = found->second;
+  if (formula == Formula::minkowski) {
+    if (!(p >= 1.0) || std::isinf(p))
+      throw std::invalid_argument("minkowski's p must be a finite number >= 1");
+    if (p == 1.0) formula = Formula::manhattan;
+    if (p == 2.0) formula = Formula::euclidean;
+  }
+  return std::make_unique<BuiltInMetric>(formula, p, stored, n_features);
+}
+
+std::unique_ptr<Metric> make_metric(DistanceFunction function, ElementType stored,
+                                    std::size_t n_features, bool needs_non_negative) {
+  return std::make_unique<FunctionMetric>(function, stored, n_features, needs_non_negative);
+}
+
+void to_doubles(const Position& row, std::size_t n, double* out) {
+  with_element_type(row.type, [&](auto zero) {
+    const auto* from = reinterpret_cast<const decltype(zero)*>(row.data);
+    for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<double>(from[i]);
+  });
+}
+
+double checked_distance(double value, bool needs_non_negative) {
+  if (std::isnan(value))
+    throw std::domain_error("the metric returned NaN; a distance must be a number");
+  if (needs_non_negative && value < 0.0)
+    throw std::domain_error("the metric returned " + std::to_string(value) +
+                            "; a Shepard vote or mean needs distances >= 0");
+  return value;
+}
+
+std::string instruction_set() { return kernels::instruction_set().name; }
+
+}  // namespace boundary_forest

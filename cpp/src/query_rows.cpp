@@ -1,0 +1,63 @@
+#include "boundary_forest/query_rows.hpp"
+
+namespace boundary_forest {
+namespace {
+
+// Can `value` be held by an element of type T without loss?
+template <class T>
+bool fits(double value) {
+  if constexpr (sizeof(T) == 1)
+    return value >= 0.0 && value <= 255.0 && value == static_cast<T>(value);
+  // Beyond float's range the cast would be undefined, and such a value does not fit.
+  if constexpr (sizeof(T) == 4)
+    return value >= -3.4028234663852886e38 && value <= 3.4028234663852886e38 &&
+           value == static_cast<T>(value);
+  return true;
+}
+
+template <class From, class To>
+bool convert_row(const From* from, To* to, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    if (!fits<To>(static_cast<double>(from[i]))) return false;
+    to[i] = static_cast<To>(from[i]);
+  }
+  return true;
+}
+
+}  // namespace
+
+QueryRows::QueryRows(const RowsView& rows, const ExampleStore& store)
+    : n_features_(store.n_features()), positions_(rows.n), fingerprints_(rows.n) {
+  const ElementType stored = store.element_type();
+  if (rows.type == stored) {
+    for (std::size_t i = 0; i < rows.n; ++i)
+      positions_[i] = {rows.slice(i, 1, n_features_).data, stored};
+    return;
+  }
+  const std::size_t stride = n_features_ * sizeof(double);  // room for either type
+  converted_.resize(rows.n * stride);
+  with_element_type(rows.type, [&](auto from_zero) {
+    with_element_type(stored, [&](auto to_zero) {
+      using From = decltype(from_zero);
+      using To = decltype(to_zero);
+      for (std::size_t i = 0; i < rows.n; ++i) {
+        const auto* from = reinterpret_cast<const From*>(rows.slice(i, 1, n_features_).data);
+        std::byte* to = converted_.data() + i * stride;
+        if (convert_row(from, reinterpret_cast<To*>(to), n_features_)) {
+          positions_[i] = {to, stored};
+        } else {
+          convert_row(from, reinterpret_cast<double*>(to), n_features_);
+          positions_[i] = {to, ElementType::float64};
+        }
+      }
+    });
+  });
+}
+
+QueryRows::QueryRows(const ExampleStore& store, Slot first, std::size_t n)
+    : n_features_(store.n_features()), positions_(n), fingerprints_(n) {
+  for (std::size_t i = 0; i < n; ++i)
+    positions_[i] = {store.row(first + static_cast<Slot>(i)), store.element_type()};
+}
+
+}  // namespace boundary_forest

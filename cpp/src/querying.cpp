@@ -1,0 +1,197 @@
+// Algorithm 2, the asking side: BFQuery and the answers made of it.
+#include <algorithm>
+#include <numeric>
+
+#include "boundary_forest/boundary_forest.hpp"
+
+namespace boundary_forest {
+
+// v[row * n_T + i] becomes the locally closest example of tree i.
+void BoundaryForest::BFQuery(const QueryRows& queries, Reading& reading, Leaf* v, const Run& run) {
+  const Prefix& prefix = reading.prefix;
+  const std::size_t n_T = params_.n_T;
+  if (!prefix.planted()) {
+    for (std::size_t row = 0; row < queries.size(); ++row)
+      std::fill_n(v + row * n_T, n_T, nearest_buffered(queries, row, reading));
+    return;
+  }
+  std::vector<Counts> costs(n_T);
+  pool_.parallel_for(n_T, threads(run), [&](std::size_t i) {
+    for (std::size_t row = 0; row < queries.size(); ++row)
+      v[row * n_T + i] =
+          trees_[i]->BTQuery(queries, row, prefix.seen, prefix.nodes[i], costs[i]).second;
+  });
+  for (const Counts& cost : costs) reading.cost += cost;
+}
+
+// Before the n_T-th example there are no trees: the exact nearest of those that have arrived, ties
+// by the first tree's priorities.
+Leaf BoundaryForest::nearest_buffered(const QueryRows& queries, std::size_t i,
+                                      Reading& reading) const {
+  const Prefix& prefix = reading.prefix;
+  if (prefix.stored == 0) throw std::logic_error("the forest has not learned anything yet");
+  Leaf best{nothing, 0.0};
+  std::uint64_t best_priority = 0;
+  for (Slot slot = 0; slot < prefix.stored; ++slot) {
+    Leaf candidate{slot, 0.0};
+    const std::byte* row = store_.row(slot);
+    d_->distances(queries.position(i), &row, 1, &candidate.reduced);
+    if (best.example != nothing && candidate.reduced > best.reduced) continue;
+    const std::uint64_t key = candidate.reduced == 0.0 ? prefix.seen : queries.fingerprint(i);
+    const std::uint64_t priority = absorb(absorb(trees_[0]->tie_hash(), key), store_.arrival(slot));
+    if (best.example == nothing || candidate.reduced < best.reduced || priority < best_priority) {
+      best = candidate;
+      best_priority = priority;
+    }
+  }
+  reading.cost += {prefix.stored, prefix.stored};
+  return best;
+}
+
+template <class F>
+void BoundaryForest::for_each_query_block(const RowsView& rows, const Run& run, F&& f) {
+  for (std::size_t begin = 0; begin < rows.n; begin += block_rows) {
+    if (begin > 0) run.between_blocks();
+    const std::size_t n = std::min(block_rows, rows.n - begin);
+    const QueryRows queries(rows.slice(begin, n, params_.n_features), store_);
+    f(begin, queries);
+  }
+}
+
+Table<Arrival> BoundaryForest::apply(const RowsView& rows, const Run& run) {
+  Reading reading(publication_);
+  const std::size_t n_T = params_.n_T;
+  Table<Arrival> out{rows.n, n_T, std::vector<Arrival>(rows.n * n_T)};
+  std::vector<Leaf> v(std::min(rows.n, block_rows) * n_T);
+  for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
+    BFQuery(queries, reading, v.data(), run);
+    for (std::size_t j = 0; j < queries.size() * n_T; ++j)
+      out.values[begin * n_T + j] = store_.arrival(v[j].example);
+  });
+  return out;
+}
+
+Table<double> BoundaryForest::estimate(const RowsView& rows, const Run& run) {
+  Reading reading(publication_);
+  const std::size_t n_T = params_.n_T;
+  const bool vote = params_.estimator == Estimator::shepard_vote;
+  const std::size_t length = vote ? reading.prefix.n_classes : params_.label_length;
+  Table<double> out{rows.n, length, std::vector<double>(rows.n * length)};
+  std::vector<Leaf> v(std::min(rows.n, block_rows) * n_T);
+  std::vector<double> weights(n_T);
+  for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
+    BFQuery(queries, reading, v.data(), run);
+    for (std::size_t row = 0; row < queries.size(); ++row) {
+      const std::span<const Leaf> found(v.data() + row * n_T, n_T);
+      const std::span<double> answer(out.values.data() + (begin + row) * length, length);
+      for (std::size_t i = 0; i < n_T; ++i) weights[i] = d_->distance(found[i].reduced);
+      const double sum = shepard_weights(weights);
+      (vote ? shepard_vote : shepard_mean)(found, weights, sum, store_, answer);
+    }
+  });
+  return out;
+}
+
+Neighbors BoundaryForest::neighbors(const RowsView& rows, std::size_t n, const Run& run) {
+  Reading reading(publication_);
+  const Prefix& prefix = reading.prefix;
+  const std::size_t n_T = params_.n_T;
+  if (n < 1 || n > prefix.stored)
+    throw std::invalid_argument("n_neighbors must be between 1 and the " +
+                                std::to_string(prefix.stored) + " examples stored, got " +
+                                std::to_string(n));
+  Neighbors out{{rows.n, n, std::vector<double>(rows.n * n)},
+                {rows.n, n, std::vector<Arrival>(rows.n * n)}};
+  std::vector<Leaf> v(n == 1 ? std::min(rows.n, block_rows) * n_T : 0);
+  for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
+    double* distances = out.distances.values.data() + begin * n;
+    Arrival* arrivals = out.arrivals.values.data() + begin * n;
+    if (n == 1) {
+      BFQuery(queries, reading, v.data(), run);
+      for (std::size_t row = 0; row < queries.size(); ++row) {
+        const Leaf& best = nearest(std::span<const Leaf>(v.data() + row * n_T, n_T), store_);
+        distances[row] = d_->distance(best.reduced);
+        arrivals[row] = store_.arrival(best.example);
+      }
+      return;
+    }
+    std::vector<Counts> costs(queries.size());
+    pool_.parallel_for(queries.size(), threads(run), [&](std::size_t row) {
+      neighbors_of(queries, row, prefix, costs[row], n, distances + row * n, arrivals + row * n);
+    });
+    for (const Counts& cost : costs) reading.cost += cost;
+  });
+  return out;
+}
+
+void BoundaryForest::neighbors_of(const QueryRows& queries, std::size_t i, const Prefix& prefix,
+                                  Counts& cost, std::size_t n, double* distances,
+                                  Arrival* arrivals) const {
+  std::vector<Leaf> compared;
+  const auto earlier = [&](const Leaf& a, const Leaf& b) {
+    if (a.reduced != b.reduced) return a.reduced < b.reduced;
+    return store_.arrival(a.example) < store_.arrival(b.example);
+  };
+  if (prefix.planted()) {
+    for (std::size_t t = 0; t < trees_.size(); ++t)
+      trees_[t]->BTQuery(
+          queries, i, prefix.seen, prefix.nodes[t], cost,
+          [&](Slot example, double reduced) { compared.push_back({example, reduced}); });
+    std::sort(compared.begin(), compared.end(), earlier);
+    const auto same = [](const Leaf& a, const Leaf& b) { return a.example == b.example; };
+    compared.erase(std::unique(compared.begin(), compared.end(), same), compared.end());
+  }
+  if (compared.size() < n) {  // too few were met on the way, or there are no trees yet
+    compared.resize(prefix.stored);
+    for (Slot slot = 0; slot < prefix.stored; ++slot) {
+      const std::byte* row = store_.row(slot);
+      compared[slot].example = slot;
+      d_->distances(queries.position(i), &row, 1, &compared[slot].reduced);
+    }
+    cost += {prefix.planted() ? 0 : prefix.stored, prefix.stored};
+    std::partial_sort(compared.begin(), compared.begin() + static_cast<std::ptrdiff_t>(n),
+                      compared.end(), earlier);
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    distances[j] = d_->distance(compared[j].reduced);
+    arrivals[j] = store_.arrival(compared[j].example);
+  }
+}
+
+Stats BoundaryForest::stats() {
+  const Reading reading(publication_);
+  const Prefix& prefix = reading.prefix;
+  Stats stats{prefix.seen,
+              prefix.stored,
+              prefix.nodes,
+              publication_.learn_counts(),
+              publication_.query_counts(),
+              store_.position_bytes(),
+              store_.example_bytes(),
+              0};
+  for (const auto& tree : trees_) stats.tree_bytes += tree->bytes();
+  return stats;
+}
+
+BoundaryForest::State BoundaryForest::state() {
+  Reading reading(publication_);
+  const Prefix& prefix = reading.prefix;
+  State state;
+  for (std::size_t t = 0; t < trees_.size(); ++t) {
+    TreeState& tree = state.trees.emplace_back();
+    for (NodeId v = 0; v < prefix.nodes[t]; ++v) {
+      tree.examples.push_back(trees_[t]->example(v));
+      tree.parents.push_back(trees_[t]->parent(v));
+    }
+  }
+  const std::size_t row_bytes = params_.n_features * size_of(params_.element_type);
+  for (Slot slot = 0; slot < prefix.stored; ++slot) {
+    state.positions.insert(state.positions.end(), store_.row(slot), store_.row(slot) + row_bytes);
+    state.labels.insert(state.labels.end(), store_.label(slot),
+                        store_.label(slot) + params_.label_length);
+    state.arrivals.push_back(store_.arrival(slot));
+  }
+  return state;
+}
+
+}  // namespace boundary_forest
