@@ -1,0 +1,19 @@
+"""Boundary Forest: the online nearest-neighbour learner.
+
+Classifies, regresses and retrieves with a forest of trees whose nodes are stored examples (Mathy,
+Derbinsky, Bento, Rosenthal and Yedidia, AAAI 2015). It learns one example at a time, answers after
+the first, and costs O(log N) per example.
+"""
+
+from boundary_forest.classifier import BoundaryForestClassifier
+from boundary_forest.neighbors import BoundaryForestNeighbors
+from boundary_forest.regressor import BoundaryForestRegressor
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BoundaryForestClassifier",
+    "BoundaryForestNeighbors",
+    "BoundaryForestRegressor",
+    "__version__",
+]

@@ -1,0 +1,35 @@
+"""The command line, ``boundary-forest``.
+
+Each command is a file of this folder; :func:`main` puts them together. The packages it needs are
+the ``cli`` extra's, so nothing here imports them before :func:`main` has looked for them.
+"""
+
+import sys
+
+
+def main() -> None:
+    """Run the command that ``sys.argv`` names."""
+    try:
+        import typer
+
+        from boundary_forest.cli.demo import demo
+    except ModuleNotFoundError as error:
+        if error.name not in ("typer", "rich"):
+            raise
+        print(
+            f"boundary-forest: {error.name} is missing; pip install boundary-forest[cli]",
+            file=sys.stderr,
+        )
+        sys.exit(2)
+
+    app = typer.Typer(
+        name="boundary-forest",
+        help="Online nearest-neighbour learning with Boundary Forests.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    # Without a callback, an application of one command would not ask for the command's name.
+    app.callback()(lambda: None)
+    app.command()(demo)
+    app()

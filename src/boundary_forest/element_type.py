@@ -1,0 +1,57 @@
+"""Which type positions are kept in, and how arrays become rows of it without loss.
+
+The first batch's dtype decides, never its values: bool and uint8 stay uint8; float16, float32 and
+8- and 16-bit integers become float32; the rest float64. Nothing is ever rounded.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ELEMENT_TYPES = ("uint8", "float32", "float64")
+LARGEST_INTEGER = 2**53  # beyond it float64 does not hold every integer
+
+
+def element_type_of(dtype: np.dtype[Any]) -> str:
+    """The element type for rows that arrive as ``dtype``."""
+    if dtype.kind not in "biuf":
+        raise TypeError(f"X must hold numbers, got dtype {dtype}")
+    if dtype in (np.bool_, np.uint8):
+        return "uint8"
+    if dtype in (np.float16, np.float32) or (dtype.kind in "iu" and dtype.itemsize <= 2):
+        return "float32"
+    return "float64"
+
+
+def as_queries(X: NDArray[Any]) -> NDArray[Any]:
+    """Rows in the element type of their own dtype; the engine compares them without rounding."""
+    return _convert(X, element_type_of(X.dtype))
+
+
+def as_rows(X: NDArray[Any], element_type: str) -> NDArray[Any]:
+    """Rows in the forest's element type, or a TypeError where that would lose something."""
+    element_type_of(X.dtype)
+    rows = _convert(X, element_type)
+    if not np.can_cast(X.dtype, rows.dtype) and not np.array_equal(rows, X):
+        raise TypeError(
+            f"X of dtype {X.dtype} has values that {element_type} cannot hold, and this forest "
+            f"keeps positions as {element_type}; set dtype='float64' before the first batch, or "
+            "round X yourself"
+        )
+    return rows
+
+
+def _convert(X: NDArray[Any], element_type: str) -> NDArray[Any]:
+    if X.dtype.kind in "iu" and X.dtype.itemsize == 8 and element_type != "uint8" and X.size:
+        largest = max(int(X.max()), -int(X.min()))
+        if largest > LARGEST_INTEGER:
+            raise ValueError(
+                f"X has the integer {largest} or its negative; beyond 2**53 float64 does not hold "
+                "every integer: scale or encode it first"
+            )
+    with np.errstate(invalid="ignore", over="ignore"):
+        rows: NDArray[Any] = np.ascontiguousarray(X, dtype=element_type)
+    return rows
