@@ -19,13 +19,22 @@ namespace {
 #define BF_INLINE inline __attribute__((always_inline))
 
 constexpr std::size_t n_lanes = 16;
+#ifdef __AVX__
+constexpr std::size_t register_bytes = 32;
+#else
+constexpr std::size_t register_bytes = 16;
+#endif
 
+// 16 lanes as the registers that hold them. One vector of 16 would say the same, but compilers keep
+// vectors that are wider than a register in memory.
 template <class A>
-struct Vector {
-  typedef A type __attribute__((vector_size(n_lanes * sizeof(A))));
+struct Lanes {
+  static constexpr std::size_t per_register = register_bytes / sizeof(A);
+  static constexpr std::size_t n_registers = n_lanes / per_register;
+  typedef A Register __attribute__((vector_size(register_bytes)));
+
+  Register registers[n_registers];
 };
-template <class A>
-using Lanes = typename Vector<A>::type;
 
 // What lanes hold: integers for uint8 rows, float32 for float32, double else.
 template <class Q, class R>
@@ -35,26 +44,28 @@ using Sum = std::conditional_t<
 
 template <class A, class T>
 BF_INLINE Lanes<A> load(const T* from) {
-  Lanes<T> raw;
-  __builtin_memcpy(&raw, from, sizeof raw);
-  return __builtin_convertvector(raw, Lanes<A>);
+  typedef T Part __attribute__((vector_size(Lanes<A>::per_register * sizeof(T))));
+  Lanes<A> lanes;
+  for (std::size_t r = 0; r < Lanes<A>::n_registers; ++r) {
+    Part part;
+    __builtin_memcpy(&part, from + r * Lanes<A>::per_register, sizeof part);
+    lanes.registers[r] = __builtin_convertvector(part, typename Lanes<A>::Register);
+  }
+  return lanes;
 }
 
 // The last few features, filled up with zeros, which add nothing to any formula.
 template <class A, class T>
 BF_INLINE Lanes<A> load_some(const T* from, std::size_t n) {
-  Lanes<A> lanes{};
-  for (std::size_t l = 0; l < n; ++l) lanes[l] = static_cast<A>(from[l]);
-  return lanes;
+  T padded[n_lanes] = {};
+  __builtin_memcpy(padded, from, n * sizeof(T));
+  return load<A>(padded);
 }
 
-template <class A>
-BF_INLINE Lanes<A> magnitude(Lanes<A> x) {
+template <class V>
+BF_INLINE V magnitude(V x) {
   return x < 0 ? -x : x;
 }
-
-// Integer lanes are emptied before they can overflow: 16384 * 255 * 255 < 2^31.
-constexpr std::size_t segment = n_lanes * 16384;
 
 struct Add {
   template <class A>
@@ -70,47 +81,52 @@ struct Max {
   }
 };
 
-// Folds 16 -> 8 -> 4 -> 2 -> 1.
-template <class Fold, class A>
-BF_INLINE double reduce(Lanes<A> lanes) {
-  A values[n_lanes];
-  __builtin_memcpy(values, &lanes, sizeof lanes);
-  if constexpr (std::is_integral_v<A> && std::is_same_v<Fold, Add>) {
-    std::int64_t sum = 0;
-    for (const A value : values) sum += value;
-    return static_cast<double>(sum);
-  } else {
-    for (std::size_t half = n_lanes / 2; half > 0; half /= 2)
-      for (std::size_t l = 0; l < half; ++l) values[l] = Fold::combine(values[l], values[l + half]);
-    return static_cast<double>(values[0]);
+// Folds term(q, r) over all features. Bytes: in integers, where any order gives the same sum, so
+// the compiler may choose it; 32-bit sums are emptied before they overflow: 32768 * 255 * 255 <
+// 2^31.
+template <class Fold, class Q, class R, class Term>
+BF_INLINE double fold_bytes(const Q* q, const R* r, std::size_t n, Term term) {
+  constexpr std::size_t segment = 32768;
+  std::int64_t total = 0;
+  for (std::size_t begin = 0; begin < n; begin += segment) {
+    const std::size_t end = n - begin > segment ? begin + segment : n;
+    std::int32_t part = 0;
+    for (std::size_t i = begin; i < end; ++i)
+      part = Fold::combine(part, term(std::int32_t{q[i]}, std::int32_t{r[i]}));
+    total = Fold::combine(total, std::int64_t{part});
   }
+  return static_cast<double>(total);
 }
 
-// Folds term(q, r) over all features.
+// Floats: in lanes, then 16 -> 8 -> 4 -> 2 -> 1.
+template <class A, class Fold, class Q, class R, class Term>
+BF_INLINE double fold_lanes(const Q* q, const R* r, std::size_t n, Term term) {
+  Lanes<A> lanes{};
+  const auto add = [&](const Lanes<A>& x, const Lanes<A>& y) __attribute__((always_inline)) {
+    for (std::size_t j = 0; j < Lanes<A>::n_registers; ++j)
+      lanes.registers[j] = Fold::combine(lanes.registers[j], term(x.registers[j], y.registers[j]));
+  };
+  std::size_t i = 0;
+  for (; i + n_lanes <= n; i += n_lanes) add(load<A>(q + i), load<A>(r + i));
+  if (i < n) add(load_some<A>(q + i, n - i), load_some<A>(r + i, n - i));
+  A values[n_lanes];
+  __builtin_memcpy(values, lanes.registers, sizeof values);
+  for (std::size_t half = n_lanes / 2; half > 0; half /= 2)
+    for (std::size_t l = 0; l < half; ++l) values[l] = Fold::combine(values[l], values[l + half]);
+  return static_cast<double>(values[0]);
+}
+
 template <class A, class Fold, class Q, class R, class Term>
 BF_INLINE double fold(const Q* q, const R* r, std::size_t n, Term term) {
-  double total = 0.0;
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = std::is_integral_v<A> && n - begin > segment ? begin + segment : n;
-    Lanes<A> lanes{};
-    std::size_t i = begin;
-    for (; i + n_lanes <= end; i += n_lanes)
-      lanes = Fold::combine(lanes, term(load<A>(q + i), load<A>(r + i)));
-    if (i < end)
-      lanes =
-          Fold::combine(lanes, term(load_some<A>(q + i, end - i), load_some<A>(r + i, end - i)));
-    const double part = reduce<Fold, A>(lanes);
-    if (begin == 0 && end == n) return part;
-    total = Fold::combine(total, part);
-    if (end == n) return total;
-    begin = end;
-  }
+  if constexpr (std::is_integral_v<A>)
+    return fold_bytes<Fold>(q, r, n, term);
+  else
+    return fold_lanes<A, Fold>(q, r, n, term);
 }
 
 template <class Q, class R>
 BF_INLINE double dot(const Q* q, const R* r, std::size_t n) {
-  using A = Sum<Q, R>;
-  return fold<A, Add>(q, r, n, [](Lanes<A> x, Lanes<A> y) { return x * y; });
+  return fold<Sum<Q, R>, Add>(q, r, n, [](auto x, auto y) { return x * y; });
 }
 
 // 1 - cos, exactly 0 for equal rows: sqrt(a * a) is a. A row of zeros is at 1 from all others.
@@ -126,23 +142,26 @@ template <Formula formula, class Q, class R>
 BF_INLINE double reduced_distance(const Q* q, const R* r, std::size_t n, double p, double qq) {
   using A = Sum<Q, R>;
   if constexpr (formula == Formula::euclidean)
-    return fold<A, Add>(q, r, n, [](Lanes<A> x, Lanes<A> y) { return (x - y) * (x - y); });
+    return fold<A, Add>(q, r, n, [](auto x, auto y) { return (x - y) * (x - y); });
   if constexpr (formula == Formula::manhattan)
-    return fold<A, Add>(q, r, n, [](Lanes<A> x, Lanes<A> y) { return magnitude<A>(x - y); });
+    return fold<A, Add>(q, r, n, [](auto x, auto y) { return magnitude(x - y); });
   if constexpr (formula == Formula::chebyshev)
-    return fold<A, Max>(q, r, n, [](Lanes<A> x, Lanes<A> y) { return magnitude<A>(x - y); });
+    return fold<A, Max>(q, r, n, [](auto x, auto y) { return magnitude(x - y); });
   if constexpr (formula == Formula::hamming)
-    return fold<A, Add>(
-        q, r, n, [](Lanes<A> x, Lanes<A> y) { return x != y ? Lanes<A>{} + A{1} : Lanes<A>{}; });
+    return fold<A, Add>(q, r, n, [](auto x, auto y) {
+      const decltype(x) zero{};
+      return x != y ? zero + 1 : zero;
+    });
   if constexpr (formula == Formula::canberra)
-    return fold<double, Add>(q, r, n, [](Lanes<double> x, Lanes<double> y) {
-      const Lanes<double> size = magnitude<double>(x) + magnitude<double>(y);
-      return size == 0.0 ? Lanes<double>{} : magnitude<double>(x - y) / size;
+    return fold<double, Add>(q, r, n, [](auto x, auto y) {
+      const auto size = magnitude(x) + magnitude(y);
+      return size == 0.0 ? decltype(x){} : magnitude(x - y) / size;
     });
   if constexpr (formula == Formula::minkowski)
-    return fold<double, Add>(q, r, n, [p](Lanes<double> x, Lanes<double> y) {
-      Lanes<double> powers = magnitude<double>(x - y);
-      for (std::size_t l = 0; l < n_lanes; ++l) powers[l] = __builtin_pow(powers[l], p);
+    return fold<double, Add>(q, r, n, [p](auto x, auto y) {
+      auto powers = magnitude(x - y);
+      for (std::size_t l = 0; l < sizeof powers / sizeof powers[0]; ++l)
+        powers[l] = __builtin_pow(powers[l], p);
       return powers;
     });
   if constexpr (formula == Formula::cosine) return cosine_distance(dot(q, r, n), qq, dot(r, r, n));
