@@ -7,37 +7,35 @@ namespace {
 
 namespace nb = nanobind;
 
-thread_local int depth = 0;
-
+// The callable metrics that this thread is inside of, the innermost first.
 struct Inside {
-  Inside() { ++depth; }
-  ~Inside() { --depth; }
+  explicit Inside(const Metric* metric) : metric(metric), outer(innermost) { innermost = this; }
+  ~Inside() { innermost = outer; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+  const Metric* metric;
+  const Inside* outer;
+  static thread_local const Inside* innermost;
 };
+thread_local const Inside* Inside::innermost = nullptr;
 
 class CallableMetric final : public Metric {
  public:
-  CallableMetric(nb::object function, ElementType stored, std::size_t n_features,
+  CallableMetric(nb::handle function, ElementType stored, std::size_t n_features,
                  bool needs_non_negative)
-      : function_(std::move(function)),
+      : function_(function),
         stored_(stored),
         n_features_(n_features),
         needs_non_negative_(needs_non_negative) {}
 
-  ~CallableMetric() override {
-    const nb::gil_scoped_acquire gil;
-    function_.reset();
-  }
-
   void distances(const Position& query, const std::byte* const* rows, std::size_t n,
                  double* out) const override {
     const nb::gil_scoped_acquire gil;
-    const Inside inside;
+    const Inside inside(this);
     const nb::object x = as_array(query);
     for (std::size_t j = 0; j < n; ++j) {
-      const nb::object result = function_(x, as_array({rows[j], stored_}));
-      const double value = PyFloat_AsDouble(result.ptr());
-      if (value == -1.0 && PyErr_Occurred()) throw nb::python_error();
-      out[j] = checked_distance(value, needs_non_negative_);
+      out[j] = checked_distance(call(x, as_array({rows[j], stored_})), needs_non_negative_);
     }
   }
 
@@ -45,6 +43,26 @@ class CallableMetric final : public Metric {
   bool single_threaded() const override { return true; }
 
  private:
+  // What the callable raised becomes the cause of an error that names the metric; an interrupt
+  // stays what it is.
+  double call(const nb::object& x, const nb::object& y) const {
+    nb::object result;
+    try {
+      result = function_(x, y);
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_Exception)) throw;
+      nb::raise_from(error, PyExc_ValueError, "the metric raised %s",
+                     nb::repr(error.value()).c_str());
+    }
+    const double value = PyFloat_AsDouble(result.ptr());
+    if (value == -1.0 && PyErr_Occurred()) {
+      nb::python_error error;
+      nb::raise_from(error, PyExc_TypeError, "the metric must return a number, but returned %s",
+                     nb::repr(result).c_str());
+    }
+    return value;
+  }
+
   // A copy, so that a callable may keep what it was given.
   nb::object as_array(const Position& row) const {
     auto* values = new double[n_features_];
@@ -54,7 +72,7 @@ class CallableMetric final : public Metric {
         nb::ndarray<nb::numpy, const double, nb::ndim<1>>(values, {n_features_}, owner));
   }
 
-  nb::object function_;
+  nb::handle function_;  // the forest's Python object owns it
   ElementType stored_;
   std::size_t n_features_;
   bool needs_non_negative_;
@@ -62,12 +80,15 @@ class CallableMetric final : public Metric {
 
 }  // namespace
 
-std::unique_ptr<Metric> make_callable_metric(nb::object function, ElementType stored,
+std::unique_ptr<Metric> make_callable_metric(nb::handle function, ElementType stored,
                                              std::size_t n_features, bool needs_non_negative) {
-  return std::make_unique<CallableMetric>(std::move(function), stored, n_features,
-                                          needs_non_negative);
+  return std::make_unique<CallableMetric>(function, stored, n_features, needs_non_negative);
 }
 
-bool inside_callable_metric() { return depth > 0; }
+bool is_inside(const Metric* metric) {
+  const Inside* at = Inside::innermost;
+  while (at != nullptr && at->metric != metric) at = at->outer;
+  return at != nullptr;
+}
 
 }  // namespace boundary_forest

@@ -9,10 +9,11 @@
 
 namespace boundary_forest {
 
-std::unique_ptr<Metric> make_callable_metric(nanobind::object function, ElementType stored,
+// The caller keeps `function` alive.
+std::unique_ptr<Metric> make_callable_metric(nanobind::handle function, ElementType stored,
                                              std::size_t n_features, bool needs_non_negative);
 
-// Is this thread inside a callable metric? Then the forest must not be entered again.
-bool inside_callable_metric();
+// Is this thread inside this metric? Then the forest that it serves must not be entered again.
+bool is_inside(const Metric* metric);
 
 }  // namespace boundary_forest

@@ -89,6 +89,18 @@ class Forest {
     params.seed = seed;
     params.validate();
     forest_ = std::make_unique<BoundaryForest>(params, metric_from(metric, p, params));
+    metric_ = std::move(metric);
+  }
+
+  // A callable metric may refer to the forest it serves; the garbage collector is shown the way.
+  static int traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<Forest>(self)->metric_.ptr());
+    return 0;
+  }
+  static int clear(PyObject* self) {
+    nb::inst_ptr<Forest>(self)->metric_.reset();
+    return 0;
   }
 
   void learn(const Array2d& X, const Labels& y, std::size_t n_jobs) {
@@ -188,7 +200,7 @@ class Forest {
   }
 
   RowsView view(const Array2d& X) const {
-    if (inside_callable_metric())
+    if (is_inside(&forest_->metric()))
       throw std::runtime_error("a metric must not call the forest that is calling it");
     if (X.shape(1) != forest_->params().n_features)
       throw std::invalid_argument("X has " + std::to_string(X.shape(1)) + " features, expected " +
@@ -210,14 +222,20 @@ class Forest {
   }
 
   std::unique_ptr<BoundaryForest> forest_;
+  nb::object metric_;
 };
 
 }  // namespace
 
+PyType_Slot forest_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(Forest::traverse)},
+                              {Py_tp_clear, reinterpret_cast<void*>(Forest::clear)},
+                              {0, nullptr}};
+
 NB_MODULE(_core, m) {
   m.doc() = "The compiled Boundary Forest engine.";
   m.def("instruction_set", &instruction_set, "The instruction set in use: 'scalar' or 'avx2'.");
-  nb::class_<Forest>(m, "Forest", "A forest of boundary trees; see cpp/include/boundary_forest.")
+  nb::class_<Forest>(m, "Forest", nb::type_slots(forest_slots),
+                     "A forest of boundary trees; see cpp/include/boundary_forest.")
       .def(nb::init<std::uint32_t, std::optional<std::uint32_t>, std::size_t, std::size_t,
                     const std::string&, const std::string&, std::optional<double>,
                     const std::string&, std::uint64_t, nb::object, double>(),

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
+import re
 import threading
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -37,6 +39,8 @@ METRICS = (
     "inner_product",
 )
 
+COMPILED_SIGNATURE = "(float64*, float64*, int64) -> float64"
+
 _making_locks = threading.Lock()
 
 
@@ -54,7 +58,11 @@ class BaseBoundaryForest(BaseEstimator):
         "metric_params": [dict, None],
         "dtype": [StrOptions({"auto", *ELEMENT_TYPES})],
         "offline": ["boolean"],
-        "n_jobs": [Integral, None],
+        "n_jobs": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, None, -1, closed="right"),
+            None,
+        ],
         "random_state": ["random_state"],
     }
 
@@ -98,66 +106,85 @@ class BaseBoundaryForest(BaseEstimator):
         """What the label vectors stand for, as the fingerprint should see them."""
         return [labels.tobytes()]
 
-    # Learning
+    # Learning: everything is prepared on a draft of the estimator, which it becomes when the engine
+    # has learned. So a call that fails changes nothing, and queries never see half of a change.
 
     def _learn(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> None:
-        with self._learning(), self._all_or_nothing():
+        with self._learning():
+            draft = object.__new__(type(self))
+            draft.__dict__.update(self.__dict__)
+            offline = reset and self.offline
             reset = reset or not hasattr(self, "_engine")
-            if reset:
-                self._validate_params()
-            X = self._checked(X, reset=reset)
-            if reset:
-                self._element_type = (
-                    element_type_of(X.dtype) if self.dtype == "auto" else self.dtype
-                )
-            rows = as_rows(X, self._element_type)
+            rows, labels = draft._prepare(X, y, reset=reset, classes=classes)
+            engine, seen = draft._engine, draft._examples_seen()
+            if not reset:
+                self._announce(draft)
+            try:
+                learn = engine.learn_offline if offline else engine.learn
+                learn(rows, labels, self._n_threads())
+            finally:  # an interrupted call keeps the rows that were published
+                if draft._examples_seen() > seen:
+                    self.__dict__.update(draft.__dict__)
+                else:
+                    self._withdraw()
+
+    def _prepare(
+        self, X: Any, y: Any, *, reset: bool, classes: Any
+    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        if reset:
+            self._validate_params()
+        X = self._checked(X, reset=reset)
+        if reset:
+            element_type = element_type_of(X.dtype) if self.dtype == "auto" else self.dtype
+        else:
+            element_type = self._settings["element_type"]
+        rows = as_rows(X, element_type)
+        with naming("y"):
             labels = np.ascontiguousarray(self._encode(y, len(rows), reset=reset, classes=classes))
-            if len(labels) != len(rows):
-                raise ValueError(f"X has {len(rows)} rows but y has {len(labels)}")
-            if reset:
-                self.seed_ = self._draw_seed()
-                self._engine = self._make_engine(rows.shape[1], labels.shape[1])
-            learn = self._engine.learn_offline if reset and self.offline else self._engine.learn
-            learn(rows, labels, self._n_threads())
+        if len(labels) != len(rows):
+            raise ValueError(f"X has {len(rows)} rows but y has {len(labels)}")
+        if reset:
+            self.seed_ = self._draw_seed()
+            self._engine = self._make_engine(element_type, rows.shape[1], labels.shape[1])
+        return rows, labels
+
+    def _announce(self, draft: Self) -> None:
+        """Let queries know what labels are about to mean, before any of them can be met."""
+
+    def _withdraw(self) -> None:
+        """Take back what was announced: nothing was learned."""
 
     @contextmanager
     def _learning(self) -> Iterator[None]:
+        """Learning calls exclude each other, and one inside another can only come from a metric."""
         with _making_locks:
             lock = self.__dict__.setdefault("_learning_lock", threading.RLock())
         with lock:
-            yield
-
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """A call that fails changes nothing; one that is interrupted keeps what it learned."""
-        before = self.__dict__.copy()
-        seen = self._examples_seen()
-        try:
-            yield
-        except BaseException:
-            same_engine = self.__dict__.get("_engine") is before.get("_engine")
-            if self._examples_seen() == (seen if same_engine else 0):
-                self.__dict__.clear()
-                self.__dict__.update(before)
-            raise
+            if self.__dict__.get("_is_learning"):
+                raise RuntimeError("a metric must not call the forest that is calling it")
+            self._is_learning = True
+            try:
+                yield
+            finally:
+                self._is_learning = False
 
     def _examples_seen(self) -> int:
-        engine = self.__dict__.get("_engine")
-        return 0 if engine is None else int(engine.stats()["examples_seen"])
+        return int(self._engine.stats()["examples_seen"])
 
     def _draw_seed(self) -> int:
         if isinstance(self.random_state, Integral):
             return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**63, dtype=np.uint64))
+        return int(check_random_state(self.random_state).randint(2**32, dtype=np.uint64))
 
-    def _make_engine(self, n_features: int, label_length: int) -> _core.Forest:
+    def _make_engine(self, element_type: str, n_features: int, label_length: int) -> _core.Forest:
         metric, p = self._metric_and_p()
+        self._metric_name = self.metric if isinstance(self.metric, str) else _name_of(self.metric)
         self._settings = {
             "n_estimators": int(self.n_estimators),
             "max_children": None if self.max_children is None else int(self.max_children),
             "n_features": n_features,
             "label_length": label_length,
-            "element_type": self._element_type,
+            "element_type": element_type,
             "seed": self.seed_,
             "p": p,
             **self._label_rules(),
@@ -165,19 +192,28 @@ class BaseBoundaryForest(BaseEstimator):
         return _core.Forest(metric=metric, **self._settings)
 
     def _metric_and_p(self) -> tuple[Any, float]:
+        """The metric as the engine takes it: a name, address or function; and minkowski's p."""
         params = dict(self.metric_params or {})
         if callable(self.metric):
-            address = getattr(self.metric, "address", None)
-            if address is None:
+            if not hasattr(self.metric, "address"):
+                _check_arguments(self.metric, params)
                 return functools.partial(self.metric, **params), 2.0
             if params:
-                raise ValueError("metric_params must be None for a compiled metric")
-            return int(address), 2.0
+                raise ValueError(
+                    f"metric_params must be None for a compiled metric, got {self.metric_params!r}"
+                )
+            signature = str(getattr(self.metric, "_sig", COMPILED_SIGNATURE))
+            if signature != COMPILED_SIGNATURE:
+                raise TypeError(
+                    f"metric is compiled for {signature}, but must be for {COMPILED_SIGNATURE}: "
+                    'numba.cfunc("float64(CPointer(float64), CPointer(float64), int64)")'
+                )
+            return int(self.metric.address), 2.0
         p = params.pop("p", None) if self.metric == "minkowski" else None
         if params:
             raise ValueError(
-                f"metric_params has {sorted(params)}, which metric={self.metric!r} does not take; "
-                "minkowski takes 'p', a callable whatever it names, the others nothing"
+                f"metric_params has {sorted(map(str, params))}, which metric={self.metric!r} does "
+                "not take; minkowski takes 'p', a callable whatever it names, the others nothing"
             )
         if p is not None and not (isinstance(p, Real) and 1 <= float(p) < np.inf):
             raise ValueError(f"metric_params['p'] must be a finite number >= 1, got {p!r}")
@@ -258,8 +294,8 @@ class BaseBoundaryForest(BaseEstimator):
         """
         check_is_fitted(self, "_engine")
         state = self._engine.state()
-        metric = self.metric if isinstance(self.metric, str) else _name_of(self.metric)
-        settings = {**self._settings, "metric": metric, "seen": self._examples_seen()}
+        seen = self._examples_seen()
+        settings = {**self._settings, "metric": self._metric_name, "seen": seen}
         digest = hashlib.blake2b(repr(sorted(settings.items())).encode(), digest_size=16)
         arrivals = state["arrivals"]
         for examples, parents in state["trees"]:
@@ -276,11 +312,41 @@ class BaseBoundaryForest(BaseEstimator):
         return self._engine, as_queries(self._checked(X, reset=False))
 
     def _checked(self, X: Any, *, reset: bool) -> NDArray[Any]:
-        checked: NDArray[Any] = validate_data(self, X, reset=reset, dtype="numeric", order="C")
+        with naming("X"):
+            checked: NDArray[Any] = validate_data(self, X, reset=reset, dtype="numeric", order="C")
+            if getattr(X, "dtype", None) == np.dtype(object) and not np.array_equal(X, checked):
+                raise ValueError("X has objects that float64 does not hold exactly")
         return checked
 
     def _n_threads(self) -> int:
         return int(effective_n_jobs(self.n_jobs))
+
+
+@contextmanager
+def naming(parameter: str) -> Iterator[None]:
+    """An error about what was given as ``parameter`` says so."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if re.search(rf"\b{parameter}\b", str(error)):
+            raise
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(f"{parameter} cannot be used: {error}") from error
+
+
+def _check_arguments(metric: Any, params: dict[str, Any]) -> None:
+    """A callable that does not take what metric_params names is better refused now than in use."""
+    try:
+        signature = inspect.signature(metric)
+    except (TypeError, ValueError):  # some compiled functions do not tell
+        return
+    try:
+        signature.bind(None, None, **params)
+    except TypeError as error:
+        raise TypeError(
+            f"metric must take two arrays and what metric_params names: metric{signature} does not "
+            f"take metric_params={params!r} ({error})"
+        ) from error
 
 
 def _name_of(function: Any) -> str:

@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from boundary_forest._base import BaseBoundaryForest
+from boundary_forest._base import BaseBoundaryForest, naming
 
 
 class BoundaryForestClassifier(ClassifierMixin, BaseBoundaryForest):
@@ -133,25 +133,31 @@ class BoundaryForestClassifier(ClassifierMixin, BaseBoundaryForest):
     def _shares(self, X: Any) -> tuple[NDArray[np.float64], NDArray[Any]]:
         engine, rows = self._ask(X)
         by_code = engine.estimate(rows, self._n_threads())
-        classes, codes = self._class_table  # read after asking: it has every class that was seen
+        classes, codes = self._class_table  # read after asking: it has every class that was met
+        known = codes < max(by_code.shape[1], len(self.classes_))
+        classes, codes = classes[known], codes[known]
         shares = np.zeros((len(rows), len(classes)))
-        seen = codes < by_code.shape[1]
-        shares[:, seen] = by_code[:, codes[seen]]
+        met = codes < by_code.shape[1]
+        shares[:, met] = by_code[:, codes[met]]
         return shares, classes
 
     # Classes are coded in order of appearance, so that a new one changes no label already stored.
-    # The table is (sorted classes, their codes), replaced as one so that readers see it whole.
+    # The table is (sorted classes, their codes), replaced as one so that queries see it whole.
+    # While a batch is learned it may be ahead of classes_; the new ones count once they are met.
 
     def _encode(
         self, y: Any, n_rows: int, *, reset: bool, classes: Any = None
     ) -> NDArray[np.float64]:
-        y = column_or_1d(y, warn=True)
+        y = _as_labels(y)
         check_classification_targets(y)
+        values, first, inverse = np.unique(y, return_index=True, return_inverse=True)
         if reset:
             self._class_table = (y[:0], np.zeros(0, dtype=np.int64))
         if classes is not None:
-            self._add_classes(np.unique(column_or_1d(classes)))
-        values, first, inverse = np.unique(y, return_index=True, return_inverse=True)
+            with naming("classes"):
+                declared = np.unique(_as_labels(classes))
+                _check_one_kind(declared, values)
+                self._add_classes(declared)
         self._add_classes(values[np.argsort(first)])
         table, codes = self._class_table
         self.classes_ = table
@@ -159,6 +165,7 @@ class BoundaryForestClassifier(ClassifierMixin, BaseBoundaryForest):
 
     def _add_classes(self, values: NDArray[Any]) -> None:
         table, codes = self._class_table
+        _check_one_kind(table, values)
         new = values[~np.isin(values, table)]
         if len(new) == 0:
             return
@@ -167,6 +174,14 @@ class BoundaryForestClassifier(ClassifierMixin, BaseBoundaryForest):
         order = np.argsort(table)
         self._class_table = (table[order], codes[order])
 
+    def _announce(self, draft: Self) -> None:
+        self._table_before = self._class_table
+        self._class_table = draft._class_table
+
+    def _withdraw(self) -> None:
+        if hasattr(self, "_table_before"):
+            self._class_table = self._table_before
+
     def _label_rules(self) -> dict[str, Any]:
         return {"label_rule": "classes_differ", "estimator": "shepard_vote", "epsilon": 0.0}
 
@@ -174,3 +189,24 @@ class BoundaryForestClassifier(ClassifierMixin, BaseBoundaryForest):
         classes, codes = self._class_table
         by_code = dict(zip(codes.tolist(), classes.tolist(), strict=True))
         return [by_code[int(code)] for code in labels[:, 0]]
+
+
+def _as_labels(y: Any) -> NDArray[Any]:
+    """One label a row, of a kind that can be sorted and told apart."""
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    if len(labels) == 0:
+        raise ValueError("there must be at least one label")
+    if labels.dtype.kind not in "biufUSO":
+        raise TypeError(f"labels must be text, integers or booleans, got dtype {labels.dtype}")
+    if labels.dtype.kind in "fO" and any(label is None or label != label for label in labels):
+        raise ValueError("labels must not be None or NaN")
+    return labels
+
+
+def _check_one_kind(*labels: NDArray[Any]) -> None:
+    """Text beside numbers would be rewritten by numpy; it is refused instead."""
+    samples = [some[0] for some in labels if len(some)]
+    if len({isinstance(label, str | bytes) for label in samples}) > 1:
+        raise TypeError(
+            f"labels must be all text or all numbers, not {samples[0]!r} and {samples[-1]!r}"
+        )

@@ -19,6 +19,7 @@ def element_type_of(dtype: np.dtype[Any]) -> str:
     """The element type for rows that arrive as ``dtype``."""
     if dtype.kind not in "biuf":
         raise TypeError(f"X must hold numbers, got dtype {dtype}")
+    dtype = dtype.newbyteorder("=")
     if dtype in (np.bool_, np.uint8):
         return "uint8"
     if dtype in (np.float16, np.float32) or (dtype.kind in "iu" and dtype.itemsize <= 2):
@@ -28,23 +29,12 @@ def element_type_of(dtype: np.dtype[Any]) -> str:
 
 def as_queries(X: NDArray[Any]) -> NDArray[Any]:
     """Rows in the element type of their own dtype; the engine compares them without rounding."""
-    return _convert(X, element_type_of(X.dtype))
+    return as_rows(X, element_type_of(X.dtype))
 
 
 def as_rows(X: NDArray[Any], element_type: str) -> NDArray[Any]:
     """Rows in the forest's element type, or a TypeError where that would lose something."""
     element_type_of(X.dtype)
-    rows = _convert(X, element_type)
-    if not np.can_cast(X.dtype, rows.dtype) and not np.array_equal(rows, X):
-        raise TypeError(
-            f"X of dtype {X.dtype} has values that {element_type} cannot hold, and this forest "
-            f"keeps positions as {element_type}; set dtype='float64' before the first batch, or "
-            "round X yourself"
-        )
-    return rows
-
-
-def _convert(X: NDArray[Any], element_type: str) -> NDArray[Any]:
     if X.dtype.kind in "iu" and X.dtype.itemsize == 8 and element_type != "uint8" and X.size:
         largest = max(int(X.max()), -int(X.min()))
         if largest > LARGEST_INTEGER:
@@ -54,4 +44,10 @@ def _convert(X: NDArray[Any], element_type: str) -> NDArray[Any]:
             )
     with np.errstate(invalid="ignore", over="ignore"):
         rows: NDArray[Any] = np.ascontiguousarray(X, dtype=element_type)
+    if not np.can_cast(X.dtype, rows.dtype) and not np.array_equal(rows, X):
+        raise TypeError(
+            f"X of dtype {X.dtype} has values that {element_type} cannot hold, and this forest "
+            f"keeps positions as {element_type}; set dtype='float64' before the first batch, or "
+            "round X yourself"
+        )
     return rows

@@ -137,7 +137,9 @@ class BoundaryForestNeighbors(BaseBoundaryForest):
         arrivals : ndarray of shape (n_samples, n_neighbors)
             Arrival numbers of the neighbours.
         """
-        return super().kneighbors(X, n_neighbors or self.n_neighbors, return_distance)
+        return super().kneighbors(
+            X, self.n_neighbors if n_neighbors is None else n_neighbors, return_distance
+        )
 
     def _encode(
         self, y: Any, n_rows: int, *, reset: bool, classes: Any = None

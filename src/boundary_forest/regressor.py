@@ -141,6 +141,8 @@ class BoundaryForestRegressor(RegressorMixin, BaseBoundaryForest):
     def _encode(
         self, y: Any, n_rows: int, *, reset: bool, classes: Any = None
     ) -> NDArray[np.float64]:
+        if getattr(getattr(y, "dtype", None), "kind", None) in ("m", "M"):
+            raise TypeError(f"y must hold numbers, got dtype {y.dtype}")
         targets: NDArray[np.float64] = check_array(
             y, ensure_2d=False, dtype=np.float64, input_name="y"
         )

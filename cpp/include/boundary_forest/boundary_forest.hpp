@@ -61,6 +61,7 @@ class BoundaryForest {
   BoundaryForest(const Params& params, std::unique_ptr<Metric> d);
 
   const Params& params() const { return params_; }
+  const Metric& metric() const { return *d_; }
 
   // Learns rows (of the store's element type) in order; labels has label_length values a row. If it
   // throws, the rows published by then stay, and `learned` says how many; with a metric that may

@@ -24,11 +24,19 @@ LAST = 500  # how many of the latest answers the closing error is taken over
 PLAIN_LINE_EVERY = 300  # examples between two lines where there is no progress bar
 
 
+def _threads(n_jobs: int) -> int:
+    if n_jobs == 0:
+        raise typer.BadParameter("0 threads do no work; -1 is one per core")
+    return n_jobs
+
+
 def demo(
     n_estimators: Annotated[int, typer.Option(min=1, help="Number of trees.")] = 50,
     max_children: Annotated[int, typer.Option(min=2, help="Most children a node may have.")] = 50,
     seed: Annotated[int, typer.Option(min=0, help="Of the stream's order and the forest.")] = 0,
-    n_jobs: Annotated[int, typer.Option(help="Threads; -1 for one per core.")] = 1,
+    n_jobs: Annotated[
+        int, typer.Option(help="Threads; -1 for one per core.", callback=_threads)
+    ] = 1,
 ) -> None:
     """Learn 1,797 handwritten digits one by one, each classified before it is learned."""
     X, y = load_digits(return_X_y=True)
@@ -83,7 +91,7 @@ def _in_lines(console: Console, answers: Iterator[bool], n_examples: int) -> lis
 
 def _summary(stats: dict[str, Any], wrong: list[bool], seconds: float, on_terminal: bool) -> Table:
     seen, nodes = stats["examples_seen"], stats["nodes_per_tree"]
-    if nodes:
+    if any(nodes):
         size = f"{np.mean(nodes):,.0f} ({min(nodes):,} to {max(nodes):,})"
         comparisons = f"{stats['comparisons']['learn'] / (seen * len(nodes)):.1f}"
     else:  # fewer examples than trees: none has been planted

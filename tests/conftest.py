@@ -1,0 +1,123 @@
+"""What the tests share: a small task for each estimator, what can be asked of it, real data."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from boundary_forest import (
+    BoundaryForestClassifier,
+    BoundaryForestNeighbors,
+    BoundaryForestRegressor,
+)
+
+QUERY_METHODS = ("apply", "kneighbors", "predict", "predict_proba")
+FITTED_ATTRIBUTES = ("classes_", "feature_names_in_", "n_features_in_", "seed_")
+
+
+@dataclass(frozen=True)
+class Task:
+    """An estimator, examples on a small grid to teach it, in two parts, and queries to ask."""
+
+    estimator: type
+    X: np.ndarray
+    y: np.ndarray
+    X_more: np.ndarray
+    y_more: np.ndarray
+    queries: np.ndarray
+
+    def forest(self, **params: Any) -> Any:
+        return self.estimator(**{"n_estimators": 5, "random_state": 0, **params})
+
+    def taught(self, **params: Any) -> Any:
+        return self.forest(**params).fit(self.X, self.y)
+
+    @property
+    def query_methods(self) -> list[str]:
+        return [name for name in QUERY_METHODS if hasattr(self.estimator, name)]
+
+
+def make_task(name: str) -> Task:
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 20, size=(90, 4)).astype(np.float64)
+    estimator, y = {
+        "classifier": (BoundaryForestClassifier, rng.integers(0, 3, size=90)),
+        "regressor": (BoundaryForestRegressor, X.sum(axis=1)),
+        "neighbors": (BoundaryForestNeighbors, None),
+    }[name]
+    y = np.zeros(90) if y is None else y
+    return Task(estimator, X[:40], y[:40], X[40:80], y[40:80], X[70:90])
+
+
+@pytest.fixture(params=["classifier", "regressor", "neighbors"])
+def task(request) -> Task:
+    return make_task(request.param)
+
+
+@pytest.fixture
+def classification() -> Task:
+    return make_task("classifier")
+
+
+@pytest.fixture
+def regression() -> Task:
+    return make_task("regressor")
+
+
+@pytest.fixture
+def retrieval() -> Task:
+    return make_task("neighbors")
+
+
+def ask(forest: Any, method: str, X: Any) -> list[Any]:
+    """One query call's answer, in a form that compares with ==."""
+    if method == "kneighbors":
+        return [part.tolist() for part in forest.kneighbors(X, 3)]
+    return getattr(forest, method)(X).tolist()
+
+
+def answers(forest: Any, X: Any) -> dict[str, list[Any]]:
+    """All that can be asked of a forest."""
+    return {name: ask(forest, name, X) for name in QUERY_METHODS if hasattr(forest, name)}
+
+
+def state(forest: Any, queries: Any) -> dict[str, Any]:
+    """All that a user can see of a forest, fitted or not."""
+    seen = {name: getattr(forest, name, None) for name in FITTED_ATTRIBUTES}
+    seen = {name: np.asarray(value).tolist() for name, value in seen.items()}
+    try:
+        return {**seen, "fingerprint": forest.fingerprint(), **answers(forest, queries)}
+    except NotFittedError:
+        return {**seen, "fingerprint": "not fitted"}
+
+
+@contextmanager
+def unchanged(forest: Any, queries: Any):
+    """Whatever happens inside, the forest is afterwards as it was before."""
+    before = state(forest, queries)
+    yield
+    assert state(forest, queries) == before
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    """real_data(name): the arrays of $BOUNDARY_FOREST_DATA/<name>.npz; skips where it is absent."""
+
+    def load(name: str) -> dict[str, np.ndarray]:
+        folder = os.environ.get("BOUNDARY_FOREST_DATA")
+        if not folder:
+            pytest.skip(f"BOUNDARY_FOREST_DATA is not set, so {name}.npz cannot be found")
+        path = Path(folder) / f"{name}.npz"
+        if not path.is_file():
+            pytest.skip(f"{path} is absent")
+        with np.load(path, allow_pickle=False) as arrays:
+            return dict(arrays)
+
+    return load
