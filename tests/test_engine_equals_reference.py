@@ -184,12 +184,16 @@ def test_engine_equals_reference_where_floats_over_and_underflow(metric, element
     assert_same_answers(forest, oracle, case)
 
 
-def test_queries_of_another_type_are_compared_as_the_reference_compares_them():
+@pytest.mark.parametrize(("metric", "p"), [case for case in METRICS if case[0] != "callable"])
+@pytest.mark.parametrize("element_type", ["uint8", "float32"])
+def test_queries_of_another_type_are_compared_as_the_reference_compares_them(
+    element_type, metric, p
+):
     rng = np.random.default_rng(2)
     case = {
-        "task": "retrieve", "metric": "euclidean", "p": 2.0,
-        "X": rng.integers(0, 5, size=(200, 20)).astype(np.uint8),
-        "queries": rng.integers(0, 5, size=(40, 20)) + rng.choice([0.0, 0.25], size=(40, 20)),
+        "task": "retrieve", "metric": metric, "p": p,
+        "X": rng.integers(0, 5, size=(200, 20)).astype(element_type),
+        "queries": rng.integers(0, 5, size=(40, 20)) + rng.choice([0.0, 0.1], size=(40, 20)),
         "y": np.zeros((200, 0)), "epsilon": 0.0, "cuts": [0, 200], "n_T": 5, "k": 5, "seed": 3,
         "n_jobs": 1, "offline": False,
     }  # fmt: skip

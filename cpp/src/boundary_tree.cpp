@@ -4,7 +4,8 @@
 namespace boundary_forest {
 
 void BoundaryTree::add_node(Slot example, NodeId parent) {
-  if (size_ == nothing) throw std::length_error("a tree holds at most 2^32 - 1 nodes");
+  if (size_ == ChildLists::most_nodes)
+    throw std::length_error("a tree holds at most 2^30 - 1 nodes");
   nodes_.grow_to(size_ + std::size_t{1});
   nodes_[size_].example = example;
   nodes_[size_].parent = parent;
@@ -24,9 +25,12 @@ void BoundaryTree::add_node(Slot example, NodeId parent) {
 }
 
 void BoundaryTree::settle(std::uint64_t number) {
-  for (const Outgrown& outgrown : outgrown_)
-    if (outgrown.list != nothing) retired_.push_back({number, outgrown.list});
+  for (const Outgrown& outgrown : outgrown_) retire(number, outgrown.list);
   outgrown_.clear();
+}
+
+void BoundaryTree::retire(std::uint64_t number, ChildLists::Ref list) {
+  if (lists_.has_memory(list)) retired_.push_back({number, list});
 }
 
 void BoundaryTree::recycle_before(std::uint64_t oldest_read) {
@@ -44,7 +48,7 @@ void BoundaryTree::rollback(NodeId n_nodes, std::uint64_t number) {
     if (!outgrown_.empty() && outgrown_.back().by == size_) {
       children.store(outgrown_.back().list, std::memory_order_release);
       outgrown_.pop_back();
-      retired_.push_back({number, list});  // a reader may have picked it up
+      retire(number, list);  // a reader may have picked it up
     } else {
       lists_.remove_last(list);
     }

@@ -178,6 +178,7 @@ void BoundaryForest::rollback() {
   store_.shrink();
   progress_ = published_;
   std::fill(tree_costs_.begin(), tree_costs_.end(), Counts{});
+  publish();  // the same state again, so that what was taken back can be recycled
 }
 
 }  // namespace boundary_forest

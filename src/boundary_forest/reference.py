@@ -230,8 +230,10 @@ def in_lanes(terms: Any, fold: Any = np.add) -> list[float]:
 
 def cosine(y: Row, X: Any) -> list[float]:
     def of(qr: float, qq: float, rr: float) -> float:
+        if qr == qq == rr:
+            return 0.0
         if qq == 0 or rr == 0:
-            return 0.0 if qq == rr else 1.0
+            return 1.0
         norms = math.sqrt(qq * rr)
         if not (0 < norms < math.inf):
             norms = math.sqrt(qq) * math.sqrt(rr)

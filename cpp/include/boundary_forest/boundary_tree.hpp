@@ -116,7 +116,7 @@ class BoundaryTree {
   std::size_t bytes() const;
 
  private:
-  static constexpr unsigned node_chunk_log2 = 8;
+  static constexpr unsigned node_chunk_log2 = 7;
   static constexpr std::uint32_t group = 64;  // children measured in one call of the metric
 
   // argmin over A_v, ties by priority.
@@ -178,6 +178,7 @@ class BoundaryTree {
   }
 
   void add_node(Slot example, NodeId parent);
+  void retire(std::uint64_t number, ChildLists::Ref list);
 
   const Params& params_;
   const Metric& d_;

@@ -124,14 +124,15 @@ BF_INLINE double fold(const Q* q, const R* r, std::size_t n, Term term) {
     return fold_lanes<A, Fold>(q, r, n, term);
 }
 
-template <class Q, class R>
+template <class A, class Q, class R>
 BF_INLINE double dot(const Q* q, const R* r, std::size_t n) {
-  return fold<Sum<Q, R>, Add>(q, r, n, [](auto x, auto y) { return x * y; });
+  return fold<A, Add>(q, r, n, [](auto x, auto y) { return x * y; });
 }
 
-// 1 - cos, exactly 0 for equal rows: sqrt(a * a) is a. A row of zeros is at 1 from all others.
+// 1 - cos, exactly 0 for equal rows. A row of zeros is at 1 from all others.
 BF_INLINE double cosine_distance(double qr, double qq, double rr) {
-  if (qq == 0.0 || rr == 0.0) return qq == rr ? 0.0 : 1.0;
+  if (qr == qq && qq == rr) return 0.0;
+  if (qq == 0.0 || rr == 0.0) return 1.0;
   double norms = __builtin_sqrt(qq * rr);
   if (!(norms > 0.0 && norms <= __DBL_MAX__)) norms = __builtin_sqrt(qq) * __builtin_sqrt(rr);
   const double distance = 1.0 - qr / norms;
@@ -164,8 +165,9 @@ BF_INLINE double reduced_distance(const Q* q, const R* r, std::size_t n, double 
         powers[l] = __builtin_pow(powers[l], p);
       return powers;
     });
-  if constexpr (formula == Formula::cosine) return cosine_distance(dot(q, r, n), qq, dot(r, r, n));
-  if constexpr (formula == Formula::inner_product) return -dot(q, r, n);
+  if constexpr (formula == Formula::cosine)
+    return cosine_distance(dot<A>(q, r, n), qq, dot<A>(r, r, n));
+  if constexpr (formula == Formula::inner_product) return -dot<A>(q, r, n);
 }
 
 // Rows are far apart in memory; the next one is asked for while this one is being summed.
@@ -178,7 +180,7 @@ void kernel(const std::byte* query, const std::byte* const* rows, std::size_t n,
             std::size_t n_features, double p, double* out) {
   const Q* q = reinterpret_cast<const Q*>(query);
   double qq = 0.0;
-  if constexpr (formula == Formula::cosine) qq = dot(q, q, n_features);
+  if constexpr (formula == Formula::cosine) qq = dot<Sum<Q, R>>(q, q, n_features);
   for (std::size_t j = 0; j < n; ++j) {
     if (j + 1 < n) prefetch_row(rows[j + 1], n_features * sizeof(R));
     const R* r = reinterpret_cast<const R*>(rows[j]);

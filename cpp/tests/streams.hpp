@@ -1,0 +1,151 @@
+// What the forest's tests share: seeded streams of examples, and forests that learn pieces of them.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "boundary_forest/boundary_forest.hpp"
+
+namespace streams {
+
+using namespace boundary_forest;
+
+enum class Task { classes, numbers, retrieval };
+
+inline const char* name_of(Task task) {
+  return task == Task::classes ? "classes" : task == Task::numbers ? "numbers" : "retrieval";
+}
+
+// Params for a task, with small defaults that a test overrides.
+inline Params params_for(Task task, std::uint32_t n_T, std::uint32_t k, std::size_t n_features,
+                         ElementType type = ElementType::float32) {
+  Params params;
+  params.n_T = n_T;
+  params.k = k;
+  params.n_features = n_features;
+  params.element_type = type;
+  params.seed = 20150125;
+  if (task == Task::classes) {
+    params.label_length = 1;
+  } else if (task == Task::numbers) {
+    params.label_length = 2;
+    params.label_rule = LabelRule::difference;
+    params.estimator = Estimator::shepard_mean;
+    params.auto_epsilon = true;
+  } else {
+    params.label_rule = LabelRule::always;
+    params.estimator = Estimator::nearest;
+  }
+  return params;
+}
+
+// Uniform in [0, 1), the same on every platform, which std::uniform_real_distribution is not.
+inline double uniform(std::mt19937_64& random) {
+  return static_cast<double>(random() >> 11) * 0x1p-53;
+}
+
+inline void put(std::vector<std::byte>& to, ElementType type, double value) {
+  with_element_type(type, [&](auto zero) {
+    const auto element = static_cast<decltype(zero)>(value);
+    const auto* bytes = reinterpret_cast<const std::byte*>(&element);
+    to.insert(to.end(), bytes, bytes + sizeof element);
+  });
+}
+
+struct Stream {
+  Params params;
+  std::size_t n;
+  std::vector<std::byte> positions;  // n x n_features, of params.element_type
+  std::vector<double> labels;        // n x label_length
+
+  RowsView rows(std::size_t begin, std::size_t count) const {
+    return RowsView{positions.data(), n, params.element_type}.slice(begin, count,
+                                                                    params.n_features);
+  }
+  RowsView rows() const { return rows(0, n); }
+  const double* labels_from(std::size_t begin) const {
+    return labels.data() + begin * params.label_length;
+  }
+};
+
+// n examples whose features `feature()` draws; labels follow the position, with some noise.
+template <class Feature>
+Stream draw(const Params& params, std::size_t n, std::uint64_t seed, Feature&& feature) {
+  std::mt19937_64 random(seed);
+  Stream stream{params, n, {}, {}};
+  for (std::size_t i = 0; i < n; ++i) {
+    double sum = 0.0;
+    for (std::size_t f = 0; f < params.n_features; ++f) {
+      const double value = feature(random, i);
+      sum += value;
+      put(stream.positions, params.element_type, value);
+    }
+    for (std::size_t l = 0; l < params.label_length; ++l) {
+      const bool classes = params.label_rule == LabelRule::classes_differ;
+      const bool noise = uniform(random) < 0.1;
+      if (classes)
+        stream.labels.push_back(static_cast<double>((static_cast<int>(sum) + noise) % 4));
+      else
+        stream.labels.push_back(sum + (noise ? uniform(random) : 0.0));
+    }
+  }
+  return stream;
+}
+
+// Positions on a small integer grid: ties and duplicates abound, distances are exact.
+inline Stream grid(const Params& params, std::size_t n, std::uint64_t seed) {
+  return draw(params, n, seed, [](std::mt19937_64& random, std::size_t) {
+    return static_cast<double>(random() % 4);
+  });
+}
+
+// Uniform in the unit hypercube.
+inline Stream cube(const Params& params, std::size_t n, std::uint64_t seed) {
+  return draw(params, n, seed,
+              [](std::mt19937_64& random, std::size_t) { return uniform(random); });
+}
+
+// The origin first, then points all around it: in many dimensions the origin is nearer to each of
+// them than they are to one another, so it gets most of the children.
+inline Stream star(const Params& params, std::size_t n, std::uint64_t seed) {
+  return draw(params, n, seed, [](std::mt19937_64& random, std::size_t i) {
+    const double value = 2.0 * uniform(random) - 1.0;
+    return i == 0 ? 0.0 : value;
+  });
+}
+
+inline std::unique_ptr<BoundaryForest> forest_for(const Params& params,
+                                                  const std::string& metric = "euclidean") {
+  return std::make_unique<BoundaryForest>(
+      params, make_metric(metric, 3.0, params.element_type, params.n_features));
+}
+
+inline void learn(BoundaryForest& forest, const Stream& stream, std::size_t begin,
+                  std::size_t count, std::size_t n_jobs = 1) {
+  std::size_t learned = 0;
+  forest.learn(stream.rows(begin, count), stream.labels_from(begin), Run{.n_jobs = n_jobs},
+               learned);
+}
+
+// Calls of the given sizes, over and over, until the stream ends.
+inline void learn_in_calls(BoundaryForest& forest, const Stream& stream,
+                           const std::vector<std::size_t>& sizes, std::size_t n_jobs = 1) {
+  for (std::size_t begin = 0, call = 0; begin < stream.n; ++call) {
+    const std::size_t count = std::min(sizes[call % sizes.size()], stream.n - begin);
+    learn(forest, stream, begin, count, n_jobs);
+    begin += count;
+  }
+}
+
+inline bool same(const BoundaryForest::State& a, const BoundaryForest::State& b) {
+  if (a.trees.size() != b.trees.size()) return false;
+  for (std::size_t i = 0; i < a.trees.size(); ++i)
+    if (a.trees[i].examples != b.trees[i].examples || a.trees[i].parents != b.trees[i].parents)
+      return false;
+  return a.positions == b.positions && a.labels == b.labels && a.arrivals == b.arrivals;
+}
+
+}  // namespace streams
