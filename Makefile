@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 ENGINE := $(shell find cpp/include cpp/src bindings -type f 2>/dev/null)
+# An editable install knows the modules that there were; a folder is newer when one comes or goes.
+MODULES := $(shell find src/boundary_forest -type d -not -name __pycache__)
 CPP_FILES = $(shell find cpp bindings -name '*.hpp' -o -name '*.cpp')
 
 .DEFAULT_GOAL := help
@@ -64,7 +66,7 @@ $(VENV)/.tools: pyproject.toml
 	@touch $@
 
 # The package, with the extra named after the dash; again whenever the engine changes.
-$(VENV)/.installed-%: $(VENV)/.tools pyproject.toml CMakeLists.txt $(ENGINE)
+$(VENV)/.installed-%: $(VENV)/.tools pyproject.toml CMakeLists.txt $(ENGINE) $(MODULES)
 	@echo "== building and installing boundary-forest[$*]"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation -e '.[$*]'
 	@touch $@

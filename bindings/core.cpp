@@ -8,7 +8,7 @@
 #include <string>
 
 #include "boundary_forest/boundary_forest.hpp"
-#include "callable_metric.hpp"
+#include "callables.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -18,6 +18,7 @@ namespace {
 
 using Array2d = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Labels = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Slots = nb::ndarray<const Slot, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class Enum>
 Enum by_name(const std::string& name, std::initializer_list<std::pair<const char*, Enum>> known) {
@@ -57,6 +58,12 @@ nb::object positions_to_numpy(std::vector<std::byte>&& bytes, ElementType type,
   });
 }
 
+template <class T>
+std::vector<T> to_vector(const nb::handle& array) {
+  const auto values = nb::cast<nb::ndarray<const T, nb::c_contig, nb::device::cpu>>(array);
+  return {values.data(), values.data() + values.size()};
+}
+
 template <class F>
 auto without_gil(F&& f) {
   const nb::gil_scoped_release nogil;
@@ -66,18 +73,25 @@ auto without_gil(F&& f) {
 class Forest {
  public:
   Forest(std::uint32_t n_T, std::optional<std::uint32_t> k, std::size_t n_features,
-         std::size_t label_length, const std::string& label_rule, const std::string& estimator,
+         std::size_t label_length, nb::object label_metric, const std::string& estimator,
          std::optional<double> epsilon, const std::string& element_type, std::uint64_t seed,
-         nb::object metric, double p) {
+         nb::object metric, double p)
+      : metric_(std::move(metric)), label_metric_(std::move(label_metric)), p_(p) {
     Params params;
     params.n_T = n_T;
     params.k = k.value_or(unlimited);
     params.n_features = n_features;
     params.label_length = label_length;
-    params.label_rule =
-        by_name<LabelRule>(label_rule, {{"classes_differ", LabelRule::classes_differ},
-                                        {"difference", LabelRule::difference},
-                                        {"always", LabelRule::always}});
+    params.label_metric = LabelMetric::function;
+    if (nb::isinstance<nb::str>(label_metric_))
+      params.label_metric = by_name<LabelMetric>(nb::cast<std::string>(label_metric_),
+                                                 {{"discrete", LabelMetric::discrete},
+                                                  {"euclidean", LabelMetric::euclidean},
+                                                  {"manhattan", LabelMetric::manhattan},
+                                                  {"chebyshev", LabelMetric::chebyshev},
+                                                  {"always", LabelMetric::always}});
+    else
+      params.label_function = make_label_function(label_metric_, label_length);
     params.estimator = by_name<Estimator>(estimator, {{"shepard_vote", Estimator::shepard_vote},
                                                       {"shepard_mean", Estimator::shepard_mean},
                                                       {"nearest", Estimator::nearest}});
@@ -87,63 +101,88 @@ class Forest {
                                                               {"float32", ElementType::float32},
                                                               {"float64", ElementType::float64}});
     params.seed = seed;
-    params.validate();
-    forest_ = std::make_unique<BoundaryForest>(params, metric_from(metric, p, params));
-    metric_ = std::move(metric);
+    forest_ = make_forest(params);
   }
 
   // A callable metric may refer to the forest it serves; the garbage collector is shown the way.
   static int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
-    if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<Forest>(self)->metric_.ptr());
+    if (!nb::inst_ready(self)) return 0;
+    Py_VISIT(nb::inst_ptr<Forest>(self)->metric_.ptr());
+    Py_VISIT(nb::inst_ptr<Forest>(self)->label_metric_.ptr());
     return 0;
   }
   static int clear(PyObject* self) {
     nb::inst_ptr<Forest>(self)->metric_.reset();
+    nb::inst_ptr<Forest>(self)->label_metric_.reset();
     return 0;
   }
 
   void learn(const Array2d& X, const Labels& y, std::size_t n_jobs) {
-    const RowsView rows = view(X);
-    if (rows.type != forest_->params().element_type)
-      throw nb::type_error("rows to learn must have the forest's element type");
-    check_labels(X, y);
-    std::size_t learned = 0;
-    try {
-      const nb::gil_scoped_release nogil;
-      forest_->learn(rows, y.data(), run(n_jobs), learned);
-    } catch (nb::python_error& error) {
-      if (learned > 0)
-        error.value().attr("add_note")(
-            nb::str("{} of {} rows were learned before this, and are kept")
-                .format(learned, rows.n));
-      throw;
-    }
+    const RowsView rows = rows_to_learn(X, y);
+    saying_how_far(rows, [&, forest = forest_](std::size_t& learned) {
+      forest->learn(rows, y.data(), run(n_jobs), learned);
+    });
+  }
+
+  nb::object predict_then_learn(const Array2d& X, const Labels& y, std::size_t n_jobs) {
+    const RowsView rows = rows_to_learn(X, y);
+    Table<double> answers;
+    saying_how_far(rows, [&, forest = forest_](std::size_t& learned) {
+      answers = forest->predict_then_learn(rows, y.data(), run(n_jobs), learned);
+    });
+    return to_numpy(std::move(answers));
   }
 
   void learn_offline(const Array2d& X, const Labels& y, std::size_t n_jobs) {
-    const RowsView rows = view(X);
-    check_labels(X, y);
-    const nb::gil_scoped_release nogil;
-    forest_->learn_offline(rows, y.data(), run(n_jobs));
+    const RowsView rows = rows_to_learn(X, y);
+    without_gil([&, forest = forest_] { forest->learn_offline(rows, y.data(), run(n_jobs)); });
   }
 
   nb::object apply(const Array2d& X, std::size_t n_jobs) {
     const RowsView rows = view(X);
-    return to_numpy(without_gil([&] { return forest_->apply(rows, run(n_jobs)); }));
+    return to_numpy(
+        without_gil([&, forest = forest_] { return forest->apply(rows, run(n_jobs)); }));
   }
 
   nb::object estimate(const Array2d& X, std::size_t n_jobs) {
     const RowsView rows = view(X);
-    return to_numpy(without_gil([&] { return forest_->estimate(rows, run(n_jobs)); }));
+    return to_numpy(
+        without_gil([&, forest = forest_] { return forest->estimate(rows, run(n_jobs)); }));
   }
 
   nb::tuple neighbors(const Array2d& X, std::size_t n, std::size_t n_jobs) {
     const RowsView rows = view(X);
-    Neighbors found = without_gil([&] { return forest_->neighbors(rows, n, run(n_jobs)); });
+    Neighbors found =
+        without_gil([&, forest = forest_] { return forest->neighbors(rows, n, run(n_jobs)); });
     return nb::make_tuple(to_numpy(std::move(found.distances)),
                           to_numpy(std::move(found.arrivals)));
   }
+
+  nb::tuple found(const Array2d& X, std::size_t n_jobs) {
+    const RowsView rows = view(X);
+    return to_tuple(
+        without_gil([&, forest = forest_] { return forest->found(rows, run(n_jobs)); }));
+  }
+
+  nb::tuple paths(const Array2d& x) {
+    const RowsView row = view(x);
+    if (row.n != 1) throw std::invalid_argument("one row is explained at a time");
+    Paths paths = without_gil([&, forest = forest_] { return forest->paths(row); });
+    nb::list trees;
+    for (Found& path : paths.trees) trees.append(to_tuple(std::move(path)));
+    const std::size_t n = paths.weights.size();
+    return nb::make_tuple(trees, to_numpy(std::move(paths.weights), {n}));
+  }
+
+  nb::tuple examples(const Slots& slots) {
+    const std::span<const Slot> wanted(slots.data(), slots.shape(0));
+    Examples found = without_gil([&, forest = forest_] { return forest->examples(wanted); });
+    return to_tuple(std::move(found));
+  }
+
+  std::uint64_t seen() { return forest_->seen(); }
+  double label_deviation() { return forest_->label_deviation(); }
 
   nb::dict stats() {
     const Stats stats = forest_->stats();
@@ -169,38 +208,87 @@ class Forest {
   }
 
   nb::dict state() {
-    BoundaryForest::State state = without_gil([&] { return forest_->state(); });
-    const Params& params = forest_->params();
+    BoundaryForest::State state = without_gil([&, forest = forest_] { return forest->state(); });
     nb::list trees;
     for (auto& tree : state.trees) {
       const std::size_t n = tree.examples.size();
       trees.append(nb::make_tuple(to_numpy(std::move(tree.examples), {n}),
                                   to_numpy(std::move(tree.parents), {n})));
     }
-    const std::size_t n = state.arrivals.size();
+    const std::size_t n_sums = state.spread.size();
     nb::dict all;
+    all["seen"] = state.seen;
+    all["n_classes"] = state.n_classes;
+    all["spread"] = to_numpy(std::move(state.spread), {n_sums});
+    all["counts"] = nb::make_tuple(state.learn.comparisons, state.learn.evaluations,
+                                   state.query.comparisons, state.query.evaluations);
     all["trees"] = trees;
-    all["positions"] =
-        positions_to_numpy(std::move(state.positions), params.element_type, params.n_features);
-    all["labels"] = to_numpy(std::move(state.labels), {n, params.label_length});
-    all["arrivals"] = to_numpy(std::move(state.arrivals), {n});
+    nb::tuple examples = to_tuple(std::move(state.examples));
+    all["positions"] = examples[0];
+    all["labels"] = examples[1];
+    all["arrivals"] = examples[2];
     return all;
   }
 
+  void restore(const nb::dict& all) {
+    BoundaryForest::State state;
+    state.seen = nb::cast<std::uint64_t>(all["seen"]);
+    state.n_classes = nb::cast<std::uint32_t>(all["n_classes"]);
+    state.spread = to_vector<double>(all["spread"]);
+    const auto counts = nb::cast<nb::tuple>(all["counts"]);
+    if (counts.size() != 4) throw std::invalid_argument("counts must be four numbers");
+    state.learn = {nb::cast<std::uint64_t>(counts[0]), nb::cast<std::uint64_t>(counts[1])};
+    state.query = {nb::cast<std::uint64_t>(counts[2]), nb::cast<std::uint64_t>(counts[3])};
+    for (const nb::handle tree : nb::cast<nb::list>(all["trees"])) {
+      const auto arrays = nb::cast<nb::tuple>(tree);
+      if (arrays.size() != 2) throw std::invalid_argument("a tree must be examples and parents");
+      state.trees.push_back({to_vector<Slot>(arrays[0]), to_vector<NodeId>(arrays[1])});
+    }
+    state.examples = {positions_from(all["positions"]), to_vector<double>(all["labels"]),
+                      to_vector<Arrival>(all["arrivals"])};
+    const nb::gil_scoped_release nogil;
+    forest_->restore(state);
+  }
+
+  // The stored rows get further features, all zero. A new engine takes this one's place, so calls
+  // that are under way end on the one they began with; not while another thread learns.
+  void widen(std::size_t n_features) {
+    BoundaryForest::State state = without_gil([&, forest = forest_] { return forest->state(); });
+    Params params = forest_->params();
+    const std::size_t before = params.n_features * size_of(params.element_type);
+    const std::size_t after = n_features * size_of(params.element_type);
+    if (after < before) throw std::invalid_argument("a forest cannot become narrower");
+    const std::size_t n = state.examples.arrivals.size();
+    std::vector<std::byte> positions(n * after);
+    for (std::size_t i = 0; i < n; ++i)
+      std::copy_n(state.examples.positions.data() + i * before, before,
+                  positions.data() + i * after);
+    state.examples.positions = std::move(positions);
+    params.n_features = n_features;
+    std::shared_ptr<BoundaryForest> wider = make_forest(params);
+    without_gil([&] { wider->restore(state); });
+    forest_ = std::move(wider);
+  }
+
  private:
-  static std::unique_ptr<Metric> metric_from(const nb::object& metric, double p,
-                                             const Params& params) {
+  std::shared_ptr<BoundaryForest> make_forest(const Params& params) const {
+    params.validate();
     const bool needs_non_negative = params.estimator != Estimator::nearest;
-    if (nb::isinstance<nb::str>(metric))
-      return make_metric(nb::cast<std::string>(metric), p, params.element_type, params.n_features);
-    if (nb::isinstance<nb::int_>(metric))
-      return make_metric(reinterpret_cast<DistanceFunction>(nb::cast<std::uintptr_t>(metric)),
-                         params.element_type, params.n_features, needs_non_negative);
-    return make_callable_metric(metric, params.element_type, params.n_features, needs_non_negative);
+    std::unique_ptr<Metric> metric;
+    if (nb::isinstance<nb::str>(metric_))
+      metric =
+          make_metric(nb::cast<std::string>(metric_), p_, params.element_type, params.n_features);
+    else if (nb::isinstance<nb::int_>(metric_))
+      metric = make_metric(reinterpret_cast<DistanceFunction>(nb::cast<std::uintptr_t>(metric_)),
+                           params.element_type, params.n_features, needs_non_negative);
+    else
+      metric =
+          make_callable_metric(metric_, params.element_type, params.n_features, needs_non_negative);
+    return std::make_shared<BoundaryForest>(params, std::move(metric));
   }
 
   RowsView view(const Array2d& X) const {
-    if (is_inside(&forest_->metric()))
+    if (is_inside(metric_) || is_inside(label_metric_))
       throw std::runtime_error("a metric must not call the forest that is calling it");
     if (X.shape(1) != forest_->params().n_features)
       throw std::invalid_argument("X has " + std::to_string(X.shape(1)) + " features, expected " +
@@ -208,9 +296,50 @@ class Forest {
     return {static_cast<const std::byte*>(X.data()), X.shape(0), element_type_of(X.dtype())};
   }
 
-  void check_labels(const Array2d& X, const Labels& y) const {
-    if (y.shape(0) != X.shape(0) || y.shape(1) != forest_->params().label_length)
-      throw std::invalid_argument("labels must have one row a row of X and label_length columns");
+  RowsView rows_to_learn(const Array2d& X, const Labels& y) const {
+    const RowsView rows = view(X);
+    if (rows.type != forest_->params().element_type)
+      throw nb::type_error("rows to learn must have the forest's element type");
+    if (y.shape(0) != rows.n || y.shape(1) != forest_->params().label_length)
+      throw std::invalid_argument("y must have one row a row of X and label_length columns");
+    return rows;
+  }
+
+  // A call that is interrupted says how much it has learned.
+  template <class F>
+  static void saying_how_far(const RowsView& rows, F&& f) {
+    std::size_t learned = 0;
+    try {
+      const nb::gil_scoped_release nogil;
+      f(learned);
+    } catch (nb::python_error& error) {
+      if (learned > 0)
+        error.value().attr("add_note")(
+            nb::str("{} of {} rows were learned before this, and are kept")
+                .format(learned, rows.n));
+      throw;
+    }
+  }
+
+  nb::tuple to_tuple(Found&& found) const {
+    return nb::make_tuple(to_numpy(std::move(found.slots)), to_numpy(std::move(found.distances)));
+  }
+
+  nb::tuple to_tuple(Examples&& examples) const {
+    const Params& params = forest_->params();
+    const std::size_t n = examples.arrivals.size();
+    return nb::make_tuple(
+        positions_to_numpy(std::move(examples.positions), params.element_type, params.n_features),
+        to_numpy(std::move(examples.labels), {n, params.label_length}),
+        to_numpy(std::move(examples.arrivals), {n}));
+  }
+
+  std::vector<std::byte> positions_from(const nb::handle& array) const {
+    const auto rows = nb::cast<Array2d>(array);
+    if (element_type_of(rows.dtype()) != forest_->params().element_type)
+      throw nb::type_error("positions must have the forest's element type");
+    const auto* data = static_cast<const std::byte*>(rows.data());
+    return {data, data + rows.nbytes()};
   }
 
   // Ctrl-C between blocks ends the call.
@@ -221,8 +350,10 @@ class Forest {
             }};
   }
 
-  std::unique_ptr<BoundaryForest> forest_;
-  nb::object metric_;
+  nb::object metric_;        // a name, an address or a callable
+  nb::object label_metric_;  // a name or a callable
+  double p_;
+  std::shared_ptr<BoundaryForest> forest_;
 };
 
 }  // namespace
@@ -237,13 +368,21 @@ NB_MODULE(_core, m) {
   nb::class_<Forest>(m, "Forest", nb::type_slots(forest_slots),
                      "A forest of boundary trees; see cpp/include/boundary_forest.")
       .def(nb::init<std::uint32_t, std::optional<std::uint32_t>, std::size_t, std::size_t,
-                    const std::string&, const std::string&, std::optional<double>,
-                    const std::string&, std::uint64_t, nb::object, double>(),
+                    nb::object, const std::string&, std::optional<double>, const std::string&,
+                    std::uint64_t, nb::object, double>(),
            nb::kw_only(), "n_estimators"_a, "max_children"_a.none(), "n_features"_a,
-           "label_length"_a, "label_rule"_a, "estimator"_a, "epsilon"_a.none(), "element_type"_a,
+           "label_length"_a, "label_metric"_a, "estimator"_a, "epsilon"_a.none(), "element_type"_a,
            "seed"_a, "metric"_a, "p"_a)
       .def("learn", &Forest::learn, "X"_a, "y"_a, "n_jobs"_a)
       .def("learn_offline", &Forest::learn_offline, "X"_a, "y"_a, "n_jobs"_a)
+      .def("predict_then_learn", &Forest::predict_then_learn, "X"_a, "y"_a, "n_jobs"_a)
+      .def("found", &Forest::found, "X"_a, "n_jobs"_a)
+      .def("paths", &Forest::paths, "x"_a)
+      .def("examples", &Forest::examples, "slots"_a)
+      .def("widen", &Forest::widen, "n_features"_a)
+      .def("restore", &Forest::restore, "state"_a)
+      .def_prop_ro("seen", &Forest::seen)
+      .def_prop_ro("label_deviation", &Forest::label_deviation)
       .def("apply", &Forest::apply, "X"_a, "n_jobs"_a)
       .def("estimate", &Forest::estimate, "X"_a, "n_jobs"_a)
       .def("neighbors", &Forest::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a)

@@ -25,10 +25,21 @@ METRICS = [
     ("inner_product", 2.0),
     ("callable", 2.0),
 ]
-TASKS = {
-    "classify": {"label_rule": "classes_differ", "estimator": "shepard_vote"},
-    "regress": {"label_rule": "difference", "estimator": "shepard_mean"},
-    "retrieve": {"label_rule": "always", "estimator": "nearest"},
+ESTIMATORS = {"classify": "shepard_vote", "regress": "shepard_mean", "retrieve": "nearest"}
+
+
+def first_gap(a, b):
+    """A callable metric on label vectors."""
+    return abs(float(a[0]) - float(b[0]))
+
+
+LABEL_METRICS = {
+    "discrete": lambda a, b: float(a.tolist() != b.tolist()),
+    "euclidean": reference.euclidean_label_distance,
+    "manhattan": lambda a, b: float(sum(abs(x - y) for x, y in zip(a, b, strict=True))),
+    "chebyshev": lambda a, b: float(max(abs(x - y) for x, y in zip(a, b, strict=True))),
+    "always": reference.always,
+    "callable": first_gap,
 }
 
 
@@ -39,7 +50,7 @@ def squared_gap(x, y):
 
 @st.composite
 def cases(draw):
-    task = draw(st.sampled_from(sorted(TASKS)))
+    task = draw(st.sampled_from(sorted(ESTIMATORS)))
     metric, p = draw(st.sampled_from(METRICS))
     if metric == "inner_product":
         task = "retrieve"
@@ -57,7 +68,10 @@ def cases(draw):
         "regress": rng.normal(size=(n, draw(st.integers(1, 3)))).round(1),
         "retrieve": np.zeros((n, 0)),
     }[task].astype(np.float64)
-    epsilon = draw(st.sampled_from([0.0, 0.5, None])) if task == "regress" else 0.0
+    epsilon, label_metric = 0.0, "discrete" if task == "classify" else "always"
+    if task == "regress":
+        epsilon = draw(st.sampled_from([0.0, 0.5, None]))
+        label_metric = draw(st.sampled_from(["euclidean", *LABEL_METRICS]))
     cuts = sorted(draw(st.lists(st.integers(0, n), max_size=4)))
     return {
         "task": task,
@@ -67,6 +81,7 @@ def cases(draw):
         "queries": X[n - 1 :].astype(element_type),
         "y": labels,
         "epsilon": epsilon,
+        "label_metric": label_metric,
         "cuts": [0, *cuts, n],
         "n_T": draw(st.sampled_from([1, 2, 5, 13])),
         "k": draw(st.sampled_from([2, 3, 50, None])),
@@ -88,7 +103,8 @@ def engine_forest(case):
         seed=case["seed"],
         metric=squared_gap if case["metric"] == "callable" else case["metric"],
         p=case["p"],
-        **TASKS[case["task"]],
+        estimator=ESTIMATORS[case["task"]],
+        label_metric=first_gap if case["label_metric"] == "callable" else case["label_metric"],
     )
     if case["offline"]:
         forest.learn_offline(X, y, case["n_jobs"])
@@ -99,16 +115,11 @@ def engine_forest(case):
 
 
 def reference_forest(case):
-    d_c = {
-        "classify": lambda a, b: float(a[0] != b[0]),
-        "regress": reference.euclidean_label_distance,
-        "retrieve": reference.always,
-    }
     forest = reference.BoundaryForest(
         n_T=case["n_T"],
         k=float("inf") if case["k"] is None else case["k"],
         d=squared_gap if case["metric"] == "callable" else case["metric"],
-        d_c=d_c[case["task"]],
+        d_c=LABEL_METRICS[case["label_metric"]],
         epsilon=case["epsilon"],
         seed=case["seed"],
         p=case["p"],
@@ -176,8 +187,8 @@ def test_engine_equals_reference_where_floats_over_and_underflow(metric, element
     X = (rng.normal(size=(60, 21)) * scale).astype(element_type)
     case = {
         "task": "retrieve", "metric": metric, "p": 2.0, "X": X[:50], "queries": X[45:],
-        "y": np.zeros((50, 0)), "epsilon": 0.0, "cuts": [0, 50], "n_T": 3, "k": 4, "seed": 7,
-        "n_jobs": 1, "offline": False,
+        "y": np.zeros((50, 0)), "label_metric": "always", "epsilon": 0.0,
+        "cuts": [0, 50], "n_T": 3, "k": 4, "seed": 7, "n_jobs": 1, "offline": False,
     }  # fmt: skip
     forest, oracle = engine_forest(case), reference_forest(case)
     assert_same_trees(forest, oracle)
@@ -194,7 +205,65 @@ def test_queries_of_another_type_are_compared_as_the_reference_compares_them(
         "task": "retrieve", "metric": metric, "p": p,
         "X": rng.integers(0, 5, size=(200, 20)).astype(element_type),
         "queries": rng.integers(0, 5, size=(40, 20)) + rng.choice([0.0, 0.1], size=(40, 20)),
-        "y": np.zeros((200, 0)), "epsilon": 0.0, "cuts": [0, 200], "n_T": 5, "k": 5, "seed": 3,
-        "n_jobs": 1, "offline": False,
+        "y": np.zeros((200, 0)), "label_metric": "always", "epsilon": 0.0,
+        "cuts": [0, 200], "n_T": 5, "k": 5, "seed": 3, "n_jobs": 1, "offline": False,
     }  # fmt: skip
     assert_same_answers(engine_forest(case), reference_forest(case), case)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(cases())
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_predict_then_learn_answers_as_asking_and_learning_one_by_one(case):
+    case = {**case, "offline": False, "cuts": [0, 1]}
+    X, y = case["X"], case["y"]
+    together, apart = engine_forest(case), engine_forest(case)
+    answers = together.predict_then_learn(X[1:], y[1:], case["n_jobs"])
+    for i in range(1, len(X)):
+        answer = apart.estimate(X[i : i + 1], 1)[0].tolist()
+        apart.learn(X[i : i + 1], y[i : i + 1], 1)
+        # A class that comes later has no share yet.
+        assert answers[i - 1].tolist() == answer + [0.0] * (answers.shape[1] - len(answer))
+    assert same_state(together.state(), apart.state())
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(cases(), st.data())
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_a_restored_forest_goes_on_as_the_one_that_was_saved(case, data):
+    cut = data.draw(st.integers(1, len(case["X"])))
+    saved = engine_forest({**case, "offline": False, "cuts": [0, cut]})
+    restored = engine_forest({**case, "offline": False, "cuts": [0]})
+    restored.restore(saved.state())
+    for forest in (saved, restored):
+        forest.learn(case["X"][cut:], case["y"][cut:], 1)
+    assert same_state(saved.state(), restored.state())
+    assert saved.stats()["comparisons"] == restored.stats()["comparisons"]
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(cases(), st.data())
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_a_widened_forest_is_as_if_the_new_features_had_been_zero_from_the_start(case, data):
+    cut, n = data.draw(st.integers(1, len(case["X"]))), len(case["X"])
+    case = {**case, "offline": False, "cuts": [0, n]}
+    before = case["X"].shape[1]
+    wide = np.pad(case["X"], ((0, 0), (0, 3)))
+    wide[cut:, before:] = case["X"][cut:, :1]
+    always_wide = engine_forest({**case, "X": wide})
+    widened = engine_forest({**case, "cuts": [0, cut]})
+    widened.widen(before + 3)
+    widened.learn(wide[cut:], case["y"][cut:], 1)
+    assert same_state(widened.state(), always_wide.state())
+
+
+def same_state(a, b):
+    trees = zip(a["trees"], b["trees"], strict=True)
+    return all(
+        [
+            a["seen"] == b["seen"],
+            a["n_classes"] == b["n_classes"],
+            all(np.array_equal(x, y) for pair in trees for x, y in zip(*pair, strict=True)),
+            *(np.array_equal(a[k], b[k]) for k in ("positions", "labels", "arrivals", "spread")),
+        ]
+    )

@@ -10,7 +10,7 @@ BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
     : params_((params.validate(), params)),
       d_(std::move(d)),
       store_(params.element_type, params.n_features, params.label_length),
-      publication_(params.n_T),
+      publication_(params),
       tree_costs_(params.n_T) {
   if (d_->may_be_negative() && params_.estimator != Estimator::nearest)
     throw std::invalid_argument(
@@ -19,12 +19,12 @@ BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
   for (std::uint32_t i = 0; i < params_.n_T; ++i)
     trees_.push_back(std::make_unique<BoundaryTree>(i, params_, *d_, store_));
   progress_.spread = Spread(params.label_length);
-  published_ = progress_;
 }
 
 template <class F>
 void BoundaryForest::for_each_tree(const Run& run, F&& f) {
-  pool_.parallel_for(trees_.size(), threads(run), [&](std::size_t i) { f(i, *trees_[i]); });
+  const std::size_t n_threads = params_.label_function ? 1 : threads(run);
+  pool_.parallel_for(trees_.size(), n_threads, [&](std::size_t i) { f(i, *trees_[i]); });
 }
 
 // Tree i takes example i as its root and the other n_T - 1 in its own random order.
@@ -40,14 +40,17 @@ void BoundaryForest::BFInitialization(const Run& run) {
   });
 }
 
-// The n staged examples from `first` on, in order of arrival.
-void BoundaryForest::BFTrain(Slot first, std::size_t n, const Run& run) {
+// The n staged examples from `first` on, in order of arrival. Where v is not null, v[y * n_T + i]
+// becomes what tree i would have answered to example y.
+void BoundaryForest::BFTrain(Slot first, std::size_t n, const Run& run, Leaf* v) {
   const QueryRows examples(store_, first, n);
   const std::vector<double> epsilon = thresholds(first, n);
   for_each_tree(run, [&](std::size_t i, BoundaryTree& tree) {
-    for (std::size_t y = 0; y < n; ++y)
-      tree.BTTrain(examples, y, first + static_cast<Slot>(y), progress_.seen + y, epsilon[y],
-                   tree_costs_[i]);
+    for (std::size_t y = 0; y < n; ++y) {
+      const Leaf v_i = tree.BTTrain(examples, y, first + static_cast<Slot>(y), progress_.seen + y,
+                                    epsilon[y], tree_costs_[i]);
+      if (v != nullptr) v[y * params_.n_T + i] = v_i;
+    }
   });
 }
 
@@ -84,6 +87,26 @@ void BoundaryForest::learn_offline(const RowsView& rows, const double* labels, c
 void BoundaryForest::learn(const RowsView& rows, const double* labels, const Run& run,
                            std::size_t& learned) {
   const std::lock_guard learning(learning_);
+  learn_rows(rows, labels, run, learned, nullptr);
+}
+
+Table<double> BoundaryForest::predict_then_learn(const RowsView& rows, const double* labels,
+                                                 const Run& run, std::size_t& learned) {
+  const std::lock_guard learning(learning_);
+  if (progress_.seen == 0) throw std::logic_error("the forest has not learned anything yet");
+  std::size_t columns = params_.label_length;
+  if (params_.estimator == Estimator::shepard_vote) {
+    columns = progress_.n_classes;
+    for (std::size_t i = 0; i < rows.n; ++i)
+      columns = std::max(columns, static_cast<std::size_t>(labels[i]) + 1);
+  }
+  Table<double> answers{rows.n, columns, std::vector<double>(rows.n * columns)};
+  learn_rows(rows, labels, run, learned, &answers);
+  return answers;
+}
+
+void BoundaryForest::learn_rows(const RowsView& rows, const double* labels, const Run& run,
+                                std::size_t& learned, Table<double>* answers) {
   learned = 0;
   try {
     for (std::size_t begin = 0; begin < rows.n;) {
@@ -91,10 +114,14 @@ void BoundaryForest::learn(const RowsView& rows, const double* labels, const Run
       // The first n_T examples make a block of their own: with the last of them the trees begin.
       std::size_t n = std::min(rows.n - begin, block_rows);
       if (trees_[0]->size() == 0) n = std::min<std::size_t>(n, params_.n_T - progress_.seen);
+      std::span<double> block_answers;
+      if (answers != nullptr)
+        block_answers =
+            std::span(answers->values).subspan(begin * answers->columns, n * answers->columns);
       learn_block(rows.slice(begin, n, params_.n_features), labels + begin * params_.label_length,
-                  run);
+                  run, block_answers);
       begin += n;
-      if (d_->may_fail() && begin < rows.n) continue;  // so that the whole call can be taken back
+      if (may_fail() && begin < rows.n) continue;  // so that the whole call can be taken back
       publish();
       learned = begin;
     }
@@ -105,19 +132,31 @@ void BoundaryForest::learn(const RowsView& rows, const double* labels, const Run
   store_.shrink();
 }
 
-void BoundaryForest::learn_block(const RowsView& rows, const double* labels, const Run& run) {
+void BoundaryForest::learn_block(const RowsView& rows, const double* labels, const Run& run,
+                                 std::span<double> answers) {
+  const std::size_t n_T = params_.n_T;
+  const bool planted = trees_[0]->size() > 0;
   const Slot first = store_.stage(rows.data, labels, rows.n, progress_.seen);
-  if (trees_[0]->size() == 0) {
-    static_cast<void>(thresholds(first, rows.n));
-    progress_.seen += rows.n;
-    if (progress_.seen == params_.n_T) BFInitialization(run);
-    return;
-  }
   std::vector<NodeId> nodes_before;
   for (const auto& tree : trees_) nodes_before.push_back(tree->size());
-  BFTrain(first, rows.n, run);
+  std::vector<Leaf> v(answers.empty() ? 0 : rows.n * n_T);
+  if (planted) {
+    BFTrain(first, rows.n, run, v.empty() ? nullptr : v.data());
+  } else {
+    static_cast<void>(thresholds(first, rows.n));
+    const QueryRows queries(store_, first, rows.n);
+    for (std::size_t y = 0; y * n_T < v.size(); ++y)
+      std::fill_n(v.begin() + static_cast<std::ptrdiff_t>(y * n_T), n_T,
+                  nearest_buffered(queries, y, first + static_cast<Slot>(y), progress_.seen + y,
+                                   tree_costs_[0]));
+  }
   progress_.seen += rows.n;
-  close_block(first, nodes_before);
+  for (std::size_t y = 0, columns = answers.size() / rows.n; y * n_T < v.size(); ++y)
+    E(std::span(v).subspan(y * n_T, n_T), answers.subspan(y * columns, columns));
+  if (planted)
+    close_block(first, nodes_before);
+  else if (progress_.seen == n_T)
+    BFInitialization(run);
 }
 
 // Takes note of the staged labels, and gives the threshold that each meets: epsilon, or a tenth of
@@ -126,11 +165,11 @@ std::vector<double> BoundaryForest::thresholds(Slot first, std::size_t n) {
   std::vector<double> epsilon(n, params_.epsilon);
   for (std::size_t i = 0; i < n; ++i) {
     const double* label = store_.label(first + static_cast<Slot>(i));
-    if (params_.label_rule == LabelRule::classes_differ) {
+    if (params_.estimator == Estimator::shepard_vote) {
       const auto code = static_cast<std::uint32_t>(*label);
       progress_.n_classes = std::max(progress_.n_classes, code + 1);
-    } else if (params_.auto_epsilon) {
-      epsilon[i] = progress_.spread.epsilon();
+    } else {
+      if (params_.auto_epsilon) epsilon[i] = progress_.spread.epsilon();
       progress_.spread.add(label);
     }
   }
@@ -159,10 +198,10 @@ void BoundaryForest::publish() {
         prefix.seen = progress_.seen;
         prefix.stored = store_.size();
         prefix.n_classes = progress_.n_classes;
+        prefix.spread = progress_.spread;
         for (std::size_t i = 0; i < trees_.size(); ++i) prefix.nodes[i] = trees_[i]->size();
       },
       cost);
-  published_ = progress_;
   const std::uint64_t oldest_read = publication_.oldest_read();
   for (const auto& tree : trees_) {
     tree->settle(number);
@@ -176,7 +215,7 @@ void BoundaryForest::rollback() {
     trees_[i]->rollback(prefix.nodes[i], prefix.number);
   store_.truncate(prefix.stored);
   store_.shrink();
-  progress_ = published_;
+  progress_ = {prefix.seen, prefix.n_classes, prefix.spread};
   std::fill(tree_costs_.begin(), tree_costs_.end(), Counts{});
   publish();  // the same state again, so that what was taken back can be recycled
 }

@@ -12,7 +12,8 @@ void BoundaryForest::BFQuery(const QueryRows& queries, Reading& reading, Leaf* v
   const std::size_t n_T = params_.n_T;
   if (!prefix.planted()) {
     for (std::size_t row = 0; row < queries.size(); ++row)
-      std::fill_n(v + row * n_T, n_T, nearest_buffered(queries, row, reading));
+      std::fill_n(v + row * n_T, n_T,
+                  nearest_buffered(queries, row, prefix.stored, prefix.seen, reading.cost));
     return;
   }
   std::vector<Counts> costs(n_T);
@@ -26,25 +27,24 @@ void BoundaryForest::BFQuery(const QueryRows& queries, Reading& reading, Leaf* v
 
 // Before the n_T-th example there are no trees: the exact nearest of those that have arrived, ties
 // by the first tree's priorities.
-Leaf BoundaryForest::nearest_buffered(const QueryRows& queries, std::size_t i,
-                                      Reading& reading) const {
-  const Prefix& prefix = reading.prefix;
-  if (prefix.stored == 0) throw std::logic_error("the forest has not learned anything yet");
+Leaf BoundaryForest::nearest_buffered(const QueryRows& queries, std::size_t i, Slot stored,
+                                      std::uint64_t seen, Counts& cost) const {
+  if (stored == 0) throw std::logic_error("the forest has not learned anything yet");
   Leaf best{nothing, 0.0};
   std::uint64_t best_priority = 0;
-  for (Slot slot = 0; slot < prefix.stored; ++slot) {
+  for (Slot slot = 0; slot < stored; ++slot) {
     Leaf candidate{slot, 0.0};
     const std::byte* row = store_.row(slot);
     d_->distances(queries.position(i), &row, 1, &candidate.reduced);
     if (best.example != nothing && candidate.reduced > best.reduced) continue;
-    const std::uint64_t key = candidate.reduced == 0.0 ? prefix.seen : queries.fingerprint(i);
+    const std::uint64_t key = candidate.reduced == 0.0 ? seen : queries.fingerprint(i);
     const std::uint64_t priority = absorb(absorb(trees_[0]->tie_hash(), key), store_.arrival(slot));
     if (best.example == nothing || candidate.reduced < best.reduced || priority < best_priority) {
       best = candidate;
       best_priority = priority;
     }
   }
-  reading.cost += {prefix.stored, prefix.stored};
+  cost += {stored, stored};
   return best;
 }
 
@@ -78,17 +78,78 @@ Table<double> BoundaryForest::estimate(const RowsView& rows, const Run& run) {
   const std::size_t length = vote ? reading.prefix.n_classes : params_.label_length;
   Table<double> out{rows.n, length, std::vector<double>(rows.n * length)};
   std::vector<Leaf> v(std::min(rows.n, block_rows) * n_T);
-  std::vector<double> weights(n_T);
   for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
     BFQuery(queries, reading, v.data(), run);
-    for (std::size_t row = 0; row < queries.size(); ++row) {
-      const std::span<const Leaf> found(v.data() + row * n_T, n_T);
-      const std::span<double> answer(out.values.data() + (begin + row) * length, length);
-      for (std::size_t i = 0; i < n_T; ++i) weights[i] = d_->distance(found[i].reduced);
-      const double sum = shepard_weights(weights);
-      (vote ? shepard_vote : shepard_mean)(found, weights, sum, store_, answer);
+    for (std::size_t row = 0; row < queries.size(); ++row)
+      E(std::span(v).subspan(row * n_T, n_T),
+        std::span(out.values).subspan((begin + row) * length, length));
+  });
+  return out;
+}
+
+void BoundaryForest::E(std::span<const Leaf> v, std::span<double> out) const {
+  if (params_.estimator == Estimator::nearest) {
+    std::copy_n(store_.label(nearest(v, store_).example), out.size(), out.begin());
+    return;
+  }
+  std::vector<double> weights(v.size());
+  for (std::size_t i = 0; i < v.size(); ++i) weights[i] = d_->distance(v[i].reduced);
+  const double sum = shepard_weights(weights);
+  const bool vote = params_.estimator == Estimator::shepard_vote;
+  (vote ? shepard_vote : shepard_mean)(v, weights, sum, store_, out);
+}
+
+Found BoundaryForest::found(const RowsView& rows, const Run& run) {
+  Reading reading(publication_);
+  const std::size_t n_T = params_.n_T;
+  Found out{{rows.n, n_T, std::vector<Slot>(rows.n * n_T)},
+            {rows.n, n_T, std::vector<double>(rows.n * n_T)}};
+  std::vector<Leaf> v(std::min(rows.n, block_rows) * n_T);
+  for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
+    BFQuery(queries, reading, v.data(), run);
+    for (std::size_t j = 0; j < queries.size() * n_T; ++j) {
+      out.slots.values[begin * n_T + j] = v[j].example;
+      out.distances.values[begin * n_T + j] = d_->distance(v[j].reduced);
     }
   });
+  return out;
+}
+
+Paths BoundaryForest::paths(const RowsView& row) {
+  Reading reading(publication_);
+  const Prefix& prefix = reading.prefix;
+  const QueryRows query(row, store_);
+  Paths out;
+  std::vector<Leaf> v;
+  for (std::size_t t = 0; t < trees_.size(); ++t) {
+    std::vector<Slot> slots;
+    if (prefix.planted()) {
+      const auto [node, at] =
+          trees_[t]->BTQuery(query, 0, prefix.seen, prefix.nodes[t], reading.cost);
+      for (NodeId w = node; w != nothing; w = trees_[t]->parent(w))
+        slots.push_back(trees_[t]->example(w));
+      std::reverse(slots.begin(), slots.end());
+      v.push_back(at);
+    } else {
+      v.push_back(nearest_buffered(query, 0, prefix.stored, prefix.seen, reading.cost));
+      slots = {v.back().example};
+    }
+    std::vector<double> distances(slots.size());
+    for (std::size_t j = 0; j < slots.size(); ++j) {
+      const std::byte* example = store_.row(slots[j]);
+      d_->distances(query.position(0), &example, 1, &distances[j]);
+      distances[j] = d_->distance(distances[j]);
+    }
+    const std::size_t length = slots.size();
+    out.trees.push_back({{1, length, std::move(slots)}, {1, length, std::move(distances)}});
+  }
+  const Slot closest = nearest(v, store_).example;
+  for (const Leaf& v_i : v)
+    out.weights.push_back(params_.estimator == Estimator::nearest
+                              ? static_cast<double>(v_i.example != closest)
+                              : d_->distance(v_i.reduced));
+  const double sum = shepard_weights(out.weights);  // 0 for the closest: it decides alone
+  for (double& weight : out.weights) weight /= sum;
   return out;
 }
 
@@ -156,42 +217,6 @@ void BoundaryForest::neighbors_of(const QueryRows& queries, std::size_t i, const
     distances[j] = d_->distance(compared[j].reduced);
     arrivals[j] = store_.arrival(compared[j].example);
   }
-}
-
-Stats BoundaryForest::stats() {
-  const Reading reading(publication_);
-  const Prefix& prefix = reading.prefix;
-  Stats stats{prefix.seen,
-              prefix.stored,
-              prefix.nodes,
-              publication_.learn_counts(),
-              publication_.query_counts(),
-              store_.position_bytes(),
-              store_.example_bytes(),
-              0};
-  for (const auto& tree : trees_) stats.tree_bytes += tree->bytes();
-  return stats;
-}
-
-BoundaryForest::State BoundaryForest::state() {
-  Reading reading(publication_);
-  const Prefix& prefix = reading.prefix;
-  State state;
-  for (std::size_t t = 0; t < trees_.size(); ++t) {
-    TreeState& tree = state.trees.emplace_back();
-    for (NodeId v = 0; v < prefix.nodes[t]; ++v) {
-      tree.examples.push_back(trees_[t]->example(v));
-      tree.parents.push_back(trees_[t]->parent(v));
-    }
-  }
-  const std::size_t row_bytes = params_.n_features * size_of(params_.element_type);
-  for (Slot slot = 0; slot < prefix.stored; ++slot) {
-    state.positions.insert(state.positions.end(), store_.row(slot), store_.row(slot) + row_bytes);
-    state.labels.insert(state.labels.end(), store_.label(slot),
-                        store_.label(slot) + params_.label_length);
-    state.arrivals.push_back(store_.arrival(slot));
-  }
-  return state;
 }
 
 }  // namespace boundary_forest

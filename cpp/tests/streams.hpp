@@ -32,11 +32,11 @@ inline Params params_for(Task task, std::uint32_t n_T, std::uint32_t k, std::siz
     params.label_length = 1;
   } else if (task == Task::numbers) {
     params.label_length = 2;
-    params.label_rule = LabelRule::difference;
+    params.label_metric = LabelMetric::euclidean;
     params.estimator = Estimator::shepard_mean;
     params.auto_epsilon = true;
   } else {
-    params.label_rule = LabelRule::always;
+    params.label_metric = LabelMetric::always;
     params.estimator = Estimator::nearest;
   }
   return params;
@@ -84,7 +84,7 @@ Stream draw(const Params& params, std::size_t n, std::uint64_t seed, Feature&& f
       put(stream.positions, params.element_type, value);
     }
     for (std::size_t l = 0; l < params.label_length; ++l) {
-      const bool classes = params.label_rule == LabelRule::classes_differ;
+      const bool classes = params.label_metric == LabelMetric::discrete;
       const bool noise = uniform(random) < 0.1;
       if (classes)
         stream.labels.push_back(static_cast<double>((static_cast<int>(sum) + noise) % 4));
@@ -145,7 +145,8 @@ inline bool same(const BoundaryForest::State& a, const BoundaryForest::State& b)
   for (std::size_t i = 0; i < a.trees.size(); ++i)
     if (a.trees[i].examples != b.trees[i].examples || a.trees[i].parents != b.trees[i].parents)
       return false;
-  return a.positions == b.positions && a.labels == b.labels && a.arrivals == b.arrivals;
+  return a.examples.positions == b.examples.positions && a.examples.labels == b.examples.labels &&
+         a.examples.arrivals == b.examples.arrivals;
 }
 
 }  // namespace streams

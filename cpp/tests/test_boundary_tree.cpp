@@ -40,8 +40,8 @@ struct PlainTree {
     const std::size_t length = stream.params.label_length;
     const double* x = stream.labels_from(a);
     const double* y = stream.labels_from(b);
-    if (stream.params.label_rule == LabelRule::always) return true;
-    if (stream.params.label_rule == LabelRule::classes_differ) return *x != *y;
+    if (stream.params.label_metric == LabelMetric::always) return true;
+    if (stream.params.label_metric == LabelMetric::discrete) return *x != *y;
     double sum = 0.0;
     for (std::size_t i = 0; i < length; ++i) sum += (x[i] - y[i]) * (x[i] - y[i]);
     return std::sqrt(sum) > epsilon;
@@ -110,7 +110,7 @@ CASE("one tree is Algorithm 1, node for node and comparison for comparison") {
         const std::string where = std::string(name_of(task)) + ", k = " + std::to_string(k);
         CHECK_IN(where, tree.examples.size() == plain.nodes.size());
         for (std::size_t v = 0; v < std::min(tree.examples.size(), plain.nodes.size()); ++v) {
-          CHECK_IN(where, state.arrivals[tree.examples[v]] == plain.nodes[v].example);
+          CHECK_IN(where, state.examples.arrivals[tree.examples[v]] == plain.nodes[v].example);
           CHECK_IN(where, tree.parents[v] == plain.nodes[v].parent);
         }
         CHECK_EQ(forest->stats().learn.comparisons, plain.comparisons);
@@ -137,7 +137,7 @@ CASE("a fixed epsilon keeps exactly what differs by more") {
   }
   const auto forest = forest_for(params);
   learn(*forest, stream, 0, stream.n);
-  CHECK(forest->state().arrivals == (std::vector<Arrival>{0, 3, 6, 9, 12}));
+  CHECK(forest->state().examples.arrivals == (std::vector<Arrival>{0, 3, 6, 9, 12}));
 }
 
 int main() { return check::run_all(); }

@@ -24,7 +24,7 @@ void check_structure(const BoundaryForest::State& state, std::uint32_t k, bool r
     const auto& tree = state.trees[i];
     std::vector<std::uint32_t> children(tree.examples.size(), 0);
     CHECK_EQ(tree.parents[0], nothing);
-    if (roots_by_number) CHECK_EQ(state.arrivals[tree.examples[0]], Arrival{i});
+    if (roots_by_number) CHECK_EQ(state.examples.arrivals[tree.examples[0]], Arrival{i});
     for (NodeId v = 1; v < tree.parents.size(); ++v) {
       CHECK(tree.parents[v] < v);
       CHECK(++children[tree.parents[v]] <= k);
@@ -33,10 +33,10 @@ void check_structure(const BoundaryForest::State& state, std::uint32_t k, bool r
     CHECK_EQ(once.size(), tree.examples.size());
     kept.insert(once.begin(), once.end());
   }
-  CHECK_EQ(kept.size(), state.arrivals.size());
-  CHECK(kept.empty() || *kept.rbegin() == state.arrivals.size() - 1);
-  for (std::size_t s = 1; s < state.arrivals.size(); ++s)
-    CHECK(state.arrivals[s - 1] < state.arrivals[s]);
+  CHECK_EQ(kept.size(), state.examples.arrivals.size());
+  CHECK(kept.empty() || *kept.rbegin() == state.examples.arrivals.size() - 1);
+  for (std::size_t s = 1; s < state.examples.arrivals.size(); ++s)
+    CHECK(state.examples.arrivals[s - 1] < state.examples.arrivals[s]);
 }
 
 double squared_distance(const Stream& stream, std::size_t a, std::size_t b) {
@@ -178,7 +178,8 @@ CASE("an example is known at once: ask it, and its target comes back within epsi
   for (std::size_t y = 0; y < stream.n; ++y) {
     learn(*forest, stream, y, 1);
     const Table<double> mean = forest->estimate(stream.rows(y, 1), Run{});
-    CHECK(label_distance(mean.values.data(), stream.labels_from(y), 2) <= 0.3 * (1 + 1e-12));
+    CHECK(euclidean_label_distance(mean.values.data(), stream.labels_from(y), 2) <=
+          0.3 * (1 + 1e-12));
   }
 }
 
@@ -205,7 +206,7 @@ CASE("retrieval keeps every example in every tree, and no node has more than k c
     learn_in_calls(*forest, stream, {100});
     const BoundaryForest::State state = forest->state();
     check_structure(state, k, true);
-    CHECK_EQ(state.arrivals.size(), stream.n);
+    CHECK_EQ(state.examples.arrivals.size(), stream.n);
     std::vector<std::uint32_t> children(stream.n, 0);
     for (const auto& tree : state.trees) CHECK_EQ(tree.examples.size(), stream.n);
     for (const NodeId parent : state.trees[0].parents)

@@ -39,7 +39,7 @@ CASE("tree i's root is the first of its own shuffle, and trees differ") {
   for (std::size_t i = 0; i < state.trees.size(); ++i) {
     const std::vector<std::uint32_t> order = shuffled(500, stream.params.seed, i);
     for (std::size_t v = 0; v < 500; ++v)  // retrieval keeps all, so the order shows whole
-      CHECK_EQ(state.arrivals[state.trees[i].examples[v]], Arrival{order[v]});
+      CHECK_EQ(state.examples.arrivals[state.trees[i].examples[v]], Arrival{order[v]});
     roots.insert(order[0]);
   }
   CHECK(roots.size() > 6);
@@ -52,12 +52,13 @@ CASE("examples that no tree kept are not stored, and arrival numbers are row num
   const BoundaryForest::State state = forest->state();
   std::set<Slot> kept;
   for (const auto& tree : state.trees) kept.insert(tree.examples.begin(), tree.examples.end());
-  CHECK_EQ(kept.size(), state.arrivals.size());
-  CHECK(state.arrivals.size() < stream.n);
-  for (std::size_t slot = 0; slot < state.arrivals.size(); ++slot) {
-    const Arrival row = state.arrivals[slot];
-    CHECK_EQ(state.labels[slot], stream.labels[row]);
-    CHECK(std::memcmp(state.positions.data() + slot * 8, stream.rows(row, 1).data, 8) == 0);
+  CHECK_EQ(kept.size(), state.examples.arrivals.size());
+  CHECK(state.examples.arrivals.size() < stream.n);
+  for (std::size_t slot = 0; slot < state.examples.arrivals.size(); ++slot) {
+    const Arrival row = state.examples.arrivals[slot];
+    CHECK_EQ(state.examples.labels[slot], stream.labels[row]);
+    CHECK(std::memcmp(state.examples.positions.data() + slot * 8, stream.rows(row, 1).data, 8) ==
+          0);
   }
 }
 
@@ -73,7 +74,7 @@ CASE("a later call learns online, however it is cut, also after fewer examples t
       learn(*cut, stream, begin, std::min<std::size_t>(13, stream.n - begin));
     CHECK(same(whole->state(), cut->state()));
     CHECK_EQ(whole->stats().seen, std::uint64_t{stream.n});
-    CHECK(whole->state().arrivals.back() < stream.n);
+    CHECK(whole->state().examples.arrivals.back() < stream.n);
   }
 }
 

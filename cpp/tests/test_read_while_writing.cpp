@@ -62,10 +62,11 @@ std::uint64_t digest(const BoundaryForest::State& state) {
   for (const auto& tree : state.trees)
     for (std::size_t v = 0; v < tree.examples.size(); ++v)
       hash = hash64(hash, tree.examples[v], tree.parents[v]);
-  for (const std::byte byte : state.positions)
+  for (const std::byte byte : state.examples.positions)
     hash = absorb(hash, static_cast<std::uint64_t>(byte));
-  for (const double label : state.labels) hash = absorb(hash, std::bit_cast<std::uint64_t>(label));
-  for (const Arrival arrival : state.arrivals) hash = absorb(hash, arrival);
+  for (const double label : state.examples.labels)
+    hash = absorb(hash, std::bit_cast<std::uint64_t>(label));
+  for (const Arrival arrival : state.examples.arrivals) hash = absorb(hash, arrival);
   return hash;
 }
 

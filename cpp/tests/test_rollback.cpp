@@ -134,7 +134,7 @@ CASE("a forest that fails to learn offline is as empty as before") {
     CHECK_THROWS(forest->learn_offline(stream.rows(), stream.labels.data(), Run{}),
                  std::domain_error);
     CHECK_EQ(forest->stats().seen, std::uint64_t{0});
-    CHECK(forest->state().arrivals.empty());
+    CHECK(forest->state().examples.arrivals.empty());
     forest->learn_offline(stream.rows(), stream.labels.data(), Run{});
     CHECK(same(forest->state(), never_failed->state()));
   }

@@ -6,12 +6,14 @@ the first, and costs O(log N) per example.
 """
 
 from boundary_forest.classifier import BoundaryForestClassifier
+from boundary_forest.forest import BoundaryForest
 from boundary_forest.neighbors import BoundaryForestNeighbors
 from boundary_forest.regressor import BoundaryForestRegressor
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BoundaryForest",
     "BoundaryForestClassifier",
     "BoundaryForestNeighbors",
     "BoundaryForestRegressor",

@@ -6,15 +6,11 @@ compiled engine, ``_core``, and this is the only module that talks to it.
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import inspect
-import re
 import threading
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,25 +22,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boundary_forest import _core
+from boundary_forest.blocks import is_sparse, joined, row_blocks
+from boundary_forest.copying import CopiedWithEngine
 from boundary_forest.element_type import ELEMENT_TYPES, as_queries, as_rows, element_type_of
-
-METRICS = (
-    "euclidean",
-    "manhattan",
-    "chebyshev",
-    "minkowski",
-    "cosine",
-    "hamming",
-    "canberra",
-    "inner_product",
-)
-
-COMPILED_SIGNATURE = "(float64*, float64*, int64) -> float64"
+from boundary_forest.errors import as_count, keeping, naming
+from boundary_forest.fingerprint import digest_of
+from boundary_forest.ids import IdTable, as_ids, check_ids
+from boundary_forest.metrics import METRICS, engine_metric
 
 _making_locks = threading.Lock()
 
 
-class BaseBoundaryForest(BaseEstimator):
+class BaseBoundaryForest(CopiedWithEngine, BaseEstimator):
     """A forest behind scikit-learn's methods; subclasses say what labels mean.
 
     ``_engine`` is the compiled forest. Queries use whichever engine is there when they begin;
@@ -67,6 +56,7 @@ class BaseBoundaryForest(BaseEstimator):
     }
 
     _engine: _core.Forest
+    _ids: IdTable | None  # of the engine's examples, if the user names them
     seed_: int
 
     def __init__(
@@ -90,11 +80,16 @@ class BaseBoundaryForest(BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     # What a subclass decides
 
     @abstractmethod
     def _label_rules(self) -> dict[str, Any]:
-        """The engine's label_rule, estimator and epsilon."""
+        """The engine's label_metric, estimator and epsilon."""
 
     @abstractmethod
     def _encode(
@@ -102,57 +97,106 @@ class BaseBoundaryForest(BaseEstimator):
     ) -> NDArray[np.float64]:
         """Labels as the engine's label vectors, one row an example."""
 
+    def _answers(self, estimates: NDArray[np.float64]) -> NDArray[Any]:
+        """What the engine's estimates mean."""
+        return estimates
+
     def _label_names(self, labels: NDArray[np.float64]) -> list[Any]:
         """What the label vectors stand for, as the fingerprint should see them."""
         return [labels.tobytes()]
 
+    def _announce(self) -> None:
+        """Let queries know what labels are about to mean, before any of them can be met."""
+
+    def _withdraw(self, before: Self) -> None:
+        """Take back what was announced: nothing was learned."""
+
     # Learning: everything is prepared on a draft of the estimator, which it becomes when the engine
     # has learned. So a call that fails changes nothing, and queries never see half of a change.
 
-    def _learn(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> None:
+    def _learn(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        reset: bool,
+        classes: Any = None,
+        ids: Any = None,
+        predict: bool = False,
+    ) -> NDArray[Any] | None:
+        """Learn; if ``predict``, tell what was said of each row before it was learned."""
         with self._learning():
-            draft = object.__new__(type(self))
-            draft.__dict__.update(self.__dict__)
             offline = reset and self.offline
             reset = reset or not hasattr(self, "_engine")
-            rows, labels = draft._prepare(X, y, reset=reset, classes=classes)
-            engine, seen = draft._engine, draft._examples_seen()
-            if not reset:
-                self._announce(draft)
-            try:
-                learn = engine.learn_offline if offline else engine.learn
-                learn(rows, labels, self._n_threads())
-            finally:  # an interrupted call keeps the rows that were published
-                if draft._examples_seen() > seen:
-                    self.__dict__.update(draft.__dict__)
-                else:
-                    self._withdraw()
+            draft = self._view()
+            X, labels, names = draft._prepare(X, y, ids, reset=reset, classes=classes)
+            engine, n_threads = draft._engine, self._n_threads()
+            learn = engine.predict_then_learn if predict else engine.learn
+            said, start = [], 0
+            with self._becoming(draft, names, reset=reset):
+                for rows in draft._blocks_to_learn(X, whole=offline):
+                    with keeping(start):
+                        part = labels[start : start + len(rows)]
+                        learn_block = engine.learn_offline if offline else learn
+                        said.append(learn_block(rows, part, n_threads))
+                        start += len(rows)
+            return self._answers(joined(said)) if predict else None
 
     def _prepare(
-        self, X: Any, y: Any, *, reset: bool, classes: Any
-    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        self, X: Any, y: Any, ids: Any, *, reset: bool, classes: Any
+    ) -> tuple[Any, NDArray[np.float64], NDArray[Any] | None]:
         if reset:
             self._validate_params()
         X = self._checked(X, reset=reset)
+        n_rows, n_features = X.shape
         if reset:
             element_type = element_type_of(X.dtype) if self.dtype == "auto" else self.dtype
         else:
             element_type = self._settings["element_type"]
-        rows = as_rows(X, element_type)
+        if is_sparse(X):  # what would not fit is found before the first block is learned
+            as_rows(X.data, element_type)
+        else:
+            X = as_rows(X, element_type)
         with naming("y"):
-            labels = np.ascontiguousarray(self._encode(y, len(rows), reset=reset, classes=classes))
-        if len(labels) != len(rows):
-            raise ValueError(f"X has {len(rows)} rows but y has {len(labels)}")
+            labels = np.ascontiguousarray(self._encode(y, n_rows, reset=reset, classes=classes))
+        if len(labels) != n_rows:
+            raise ValueError(f"X has {n_rows} rows but y has {len(labels)}")
+        names = None if ids is None else as_ids(ids, n_rows)
+        if reset:
+            self._ids = None if names is None else IdTable(names.dtype)
+        check_ids(names, self._ids)
         if reset:
             self.seed_ = self._draw_seed()
-            self._engine = self._make_engine(element_type, rows.shape[1], labels.shape[1])
-        return rows, labels
+            self._engine = self._make_engine(element_type, n_features, labels.shape[1])
+        return X, labels, names
 
-    def _announce(self, draft: Self) -> None:
-        """Let queries know what labels are about to mean, before any of them can be met."""
+    def _blocks_to_learn(self, X: Any, *, whole: bool) -> Iterator[NDArray[Any]]:
+        """Sparse rows by blocks, unless a call that fails half-way must be taken back whole."""
+        whole = whole or any(map(callable, (self._metric_in_use[0], *self._settings.values())))
+        element_type = self._settings["element_type"]
+        return row_blocks(X, lambda rows: as_rows(rows, element_type), whole=whole)
 
-    def _withdraw(self) -> None:
-        """Take back what was announced: nothing was learned."""
+    @contextmanager
+    def _becoming(self, draft: Self, names: NDArray[Any] | None, *, reset: bool) -> Iterator[None]:
+        """The estimator becomes the draft if that learns anything, even if only part of a batch."""
+        before, (first, n_stored) = self._view(), draft._counts()
+        if draft._ids is not None and names is not None:
+            draft._ids.announce(first, names)
+        if not reset:
+            draft._announce()
+        try:
+            yield
+        finally:  # an interrupted call keeps the rows that were published
+            seen, stored = draft._counts()
+            if draft._ids is not None and names is not None:
+                new = np.arange(n_stored, stored, dtype=np.uint32)
+                draft._ids.keep(draft._engine.examples(new)[2].astype(np.int64), first, names)
+            if seen > first:
+                self.__dict__.update(draft.__dict__)
+                for name in self.__dict__.keys() - draft.__dict__.keys():  # feature names
+                    del self.__dict__[name]
+            elif not reset:
+                draft._withdraw(before)
 
     @contextmanager
     def _learning(self) -> Iterator[None]:
@@ -168,8 +212,16 @@ class BaseBoundaryForest(BaseEstimator):
             finally:
                 self._is_learning = False
 
-    def _examples_seen(self) -> int:
-        return int(self._engine.stats()["examples_seen"])
+    def _view(self) -> Self:
+        """The estimator as it is at this moment: one engine, and what belongs to it."""
+        view = object.__new__(type(self))
+        view.__dict__.update(self.__dict__)
+        return view
+
+    def _counts(self) -> tuple[int, int]:
+        """Examples seen and stored."""
+        stats = self._engine.stats()
+        return int(stats["examples_seen"]), int(stats["examples_stored"])
 
     def _draw_seed(self) -> int:
         if isinstance(self.random_state, Integral):
@@ -177,8 +229,8 @@ class BaseBoundaryForest(BaseEstimator):
         return int(check_random_state(self.random_state).randint(2**32, dtype=np.uint64))
 
     def _make_engine(self, element_type: str, n_features: int, label_length: int) -> _core.Forest:
-        metric, p = self._metric_and_p()
-        self._metric_name = self.metric if isinstance(self.metric, str) else _name_of(self.metric)
+        params = None if self.metric_params is None else dict(self.metric_params)
+        self._metric_in_use = (self.metric, params)  # whatever set_params may say later
         self._settings = {
             "n_estimators": int(self.n_estimators),
             "max_children": None if self.max_children is None else int(self.max_children),
@@ -186,38 +238,16 @@ class BaseBoundaryForest(BaseEstimator):
             "label_length": label_length,
             "element_type": element_type,
             "seed": self.seed_,
-            "p": p,
+            "p": self._metric_and_p()[1],
             **self._label_rules(),
         }
-        return _core.Forest(metric=metric, **self._settings)
+        return self._empty_engine()
+
+    def _empty_engine(self) -> _core.Forest:
+        return _core.Forest(metric=engine_metric(*self._metric_in_use)[0], **self._settings)
 
     def _metric_and_p(self) -> tuple[Any, float]:
-        """The metric as the engine takes it: a name, address or function; and minkowski's p."""
-        params = dict(self.metric_params or {})
-        if callable(self.metric):
-            if not hasattr(self.metric, "address"):
-                _check_arguments(self.metric, params)
-                return functools.partial(self.metric, **params), 2.0
-            if params:
-                raise ValueError(
-                    f"metric_params must be None for a compiled metric, got {self.metric_params!r}"
-                )
-            signature = str(getattr(self.metric, "_sig", COMPILED_SIGNATURE))
-            if signature != COMPILED_SIGNATURE:
-                raise TypeError(
-                    f"metric is compiled for {signature}, but must be for {COMPILED_SIGNATURE}: "
-                    'numba.cfunc("float64(CPointer(float64), CPointer(float64), int64)")'
-                )
-            return int(self.metric.address), 2.0
-        p = params.pop("p", None) if self.metric == "minkowski" else None
-        if params:
-            raise ValueError(
-                f"metric_params has {sorted(map(str, params))}, which metric={self.metric!r} does "
-                "not take; minkowski takes 'p', a callable whatever it names, the others nothing"
-            )
-        if p is not None and not (isinstance(p, Real) and 1 <= float(p) < np.inf):
-            raise ValueError(f"metric_params['p'] must be a finite number >= 1, got {p!r}")
-        return self.metric, 2.0 if p is None else float(p)
+        return engine_metric(self.metric, self.metric_params)
 
     # Asking
 
@@ -226,7 +256,7 @@ class BaseBoundaryForest(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The queries.
 
         Returns
@@ -234,9 +264,16 @@ class BaseBoundaryForest(BaseEstimator):
         arrivals : ndarray of shape (n_samples, n_estimators)
             0 for the first example ever learned, 1 for the second, and so on. Until
             ``n_estimators`` examples have arrived, every column has the nearest one.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(n_estimators=3).partial_fit([[0], [9]], ["a", "b"])
+        >>> forest.apply([[8]])
+        array([[1, 1, 1]])
         """
-        engine, rows = self._ask(X)
-        return engine.apply(rows, self._n_threads()).astype(np.int64)
+        _, arrivals = self._asked(X, lambda engine, rows, n: engine.apply(rows, n))
+        return np.asarray(arrivals, dtype=np.int64)
 
     def kneighbors(self, X: Any, n_neighbors: int = 5, return_distance: bool = True) -> Any:
         """Stored examples close to each query, nearest first.
@@ -246,7 +283,7 @@ class BaseBoundaryForest(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The queries.
         n_neighbors : int, default=5
             How many; at most as many as there are stored examples.
@@ -257,15 +294,29 @@ class BaseBoundaryForest(BaseEstimator):
         -------
         distances : ndarray of shape (n_samples, n_neighbors)
             Only if ``return_distance``.
-        arrivals : ndarray of shape (n_samples, n_neighbors)
-            Arrival numbers of the neighbours.
+        neighbors : ndarray of shape (n_samples, n_neighbors)
+            Ids of the neighbours if they were learned with ``ids``, else arrival numbers.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier().partial_fit([[0], [9]], ["a", "b"])
+        >>> forest.kneighbors([[8]], 2)
+        (array([[1., 8.]]), array([[1, 0]]))
         """
-        if not isinstance(n_neighbors, Integral) or n_neighbors < 1:
-            raise ValueError(f"n_neighbors must be an integer >= 1, got {n_neighbors!r}")
-        engine, rows = self._ask(X)
-        distances, arrivals = engine.neighbors(rows, int(n_neighbors), self._n_threads())
-        arrivals_ = arrivals.astype(np.int64)
-        return (distances, arrivals_) if return_distance else arrivals_
+        view, distances, arrivals = self._neighbors(X, n_neighbors)
+        named = arrivals if view._ids is None else view._ids.named(arrivals)
+        return (distances, named) if return_distance else named
+
+    def _neighbors(
+        self, X: Any, n_neighbors: Any
+    ) -> tuple[Self, NDArray[np.float64], NDArray[np.int64]]:
+        """Distances and arrival numbers, and the estimator that was asked."""
+        n = as_count(n_neighbors)
+        view, (distances, arrivals) = self._asked(
+            X, lambda engine, rows, n_threads: engine.neighbors(rows, n, n_threads)
+        )
+        return view, distances, arrivals.astype(np.int64, copy=False)
 
     def stats(self) -> dict[str, Any]:
         """What was learned and what it cost.
@@ -277,6 +328,13 @@ class BaseBoundaryForest(BaseEstimator):
             paper's unit, totals over all trees) and ``evaluations`` (distances really computed),
             each for ``learn`` and ``query``; ``bytes`` of ``positions``, ``examples`` (labels and
             arrival numbers), ``trees`` and in ``total``; ``instruction_set``.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier().partial_fit([[0], [9]], ["a", "b"])
+        >>> forest.stats()["examples_seen"]
+        2
         """
         check_is_fitted(self, "_engine")
         return self._engine.stats()
@@ -291,66 +349,51 @@ class BaseBoundaryForest(BaseEstimator):
         -------
         fingerprint : str
             32 hexadecimal digits.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestRegressor
+        >>> one, two = (BoundaryForestRegressor(random_state=0) for _ in range(2))
+        >>> one.fit([[0], [9]], [1, 2]).partial_fit([[3]], [4]).fingerprint() == (
+        ...     two.fit([[0], [9], [3]], [1, 2, 4]).fingerprint()
+        ... )
+        True
         """
-        check_is_fitted(self, "_engine")
-        state = self._engine.state()
-        seen = self._examples_seen()
-        settings = {**self._settings, "metric": self._metric_name, "seen": seen}
-        digest = hashlib.blake2b(repr(sorted(settings.items())).encode(), digest_size=16)
-        arrivals = state["arrivals"]
-        for examples, parents in state["trees"]:
-            digest.update(arrivals[examples].tobytes())
-            digest.update(arrivals[examples[parents[1:]]].tobytes())
-        digest.update(arrivals.tobytes())
-        digest.update(state["positions"])
-        for name in self._label_names(state["labels"]):
-            digest.update(name if isinstance(name, bytes) else repr(name).encode())
-        return digest.hexdigest()
+        view = self._view()
+        check_is_fitted(view, "_engine")
+        state = view._engine.state()
+        settings = {**view._settings, "metric": view._metric_in_use[0]}
+        return digest_of(settings, state, view._label_names(state["labels"]))
+
+    def _asked(
+        self, X: Any, question: Callable[[_core.Forest, NDArray[Any], int], Any]
+    ) -> tuple[Self, Any]:
+        """What the engine says of all rows of X, and the estimator that it said it for.
+
+        The view's tables belong to that engine, and know at least what it knew.
+        """
+        view = self._view()
+        check_is_fitted(view, "_engine")
+        X = view._checked(X, reset=False)
+        n_threads = view._n_threads()
+        said = [question(view._engine, rows, n_threads) for rows in row_blocks(X, as_queries)]
+        return view, joined(said)
 
     def _ask(self, X: Any) -> tuple[_core.Forest, NDArray[Any]]:
+        """The engine, and X as rows to ask it about."""
         check_is_fitted(self, "_engine")
-        return self._engine, as_queries(self._checked(X, reset=False))
+        (rows,) = row_blocks(self._checked(X, reset=False), as_queries, whole=True)
+        return self._engine, rows
 
-    def _checked(self, X: Any, *, reset: bool) -> NDArray[Any]:
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        """X as an array, or as a CSR matrix if it is sparse."""
         with naming("X"):
-            checked: NDArray[Any] = validate_data(self, X, reset=reset, dtype="numeric", order="C")
+            checked = validate_data(
+                self, X, reset=reset, dtype="numeric", order="C", accept_sparse="csr"
+            )
             if getattr(X, "dtype", None) == np.dtype(object) and not np.array_equal(X, checked):
                 raise ValueError("X has objects that float64 does not hold exactly")
         return checked
 
     def _n_threads(self) -> int:
         return int(effective_n_jobs(self.n_jobs))
-
-
-@contextmanager
-def naming(parameter: str) -> Iterator[None]:
-    """An error about what was given as ``parameter`` says so."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        if re.search(rf"\b{parameter}\b", str(error)):
-            raise
-        kind = ValueError if isinstance(error, ValueError) else TypeError
-        raise kind(f"{parameter} cannot be used: {error}") from error
-
-
-def _check_arguments(metric: Any, params: dict[str, Any]) -> None:
-    """A callable that does not take what metric_params names is better refused now than in use."""
-    try:
-        signature = inspect.signature(metric)
-    except (TypeError, ValueError):  # some compiled functions do not tell
-        return
-    try:
-        signature.bind(None, None, **params)
-    except TypeError as error:
-        raise TypeError(
-            f"metric must take two arrays and what metric_params names: metric{signature} does not "
-            f"take metric_params={params!r} ({error})"
-        ) from error
-
-
-def _name_of(function: Any) -> str:
-    """A callable's name, as far as it has one."""
-    module = getattr(function, "__module__", "")
-    name = getattr(function, "__qualname__", type(function).__qualname__)
-    return f"{module}.{name}"

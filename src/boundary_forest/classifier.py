@@ -7,13 +7,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 
-from boundary_forest._base import BaseBoundaryForest, naming
+from boundary_forest.class_table import ClassTable, Published, as_labels
+from boundary_forest.errors import naming
+from boundary_forest.explanation import TreePath
+from boundary_forest.prequential import PredictingForest, required
 
 
-class BoundaryForestClassifier(ClassifierMixin, BaseBoundaryForest):
+class BoundaryForestClassifier(ClassifierMixin, PredictingForest):
     """Online nearest-neighbour classification with a Boundary Forest.
 
     Parameters
@@ -48,6 +49,19 @@ class BoundaryForestClassifier(ClassifierMixin, BaseBoundaryForest):
         The seed in use.
     n_features_in_ : int
         Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the first batch was a data frame whose columns are all named by text. Later
+        frames must have the same names in the same order.
+
+    Notes
+    -----
+    Classes may be text, integers, booleans, or objects of one kind that sort. They are kept as they
+    were given: text of any length stays whole, and kinds do not mix.
+
+    Positions are kept dense. A sparse X is accepted and made dense by blocks of rows, so that a
+    call needs 64 MB more and not the whole of X; with a callable metric, and in an offline ``fit``,
+    it is made dense at once. If the rows are mostly zeros, project them first, for example with
+    :class:`sklearn.random_projection.SparseRandomProjection`.
 
     Examples
     --------
@@ -62,41 +76,65 @@ class BoundaryForestClassifier(ClassifierMixin, BaseBoundaryForest):
     """
 
     classes_: NDArray[Any]
+    _table: ClassTable  # what classes_ are coded as
+    _published: Published  # the same, or what it is about to become
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
         """Forget everything and learn from the beginning.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Positions, in the order in which they are learned.
         y : array-like of shape (n_samples,)
             Their classes.
+        ids : array-like of shape (n_samples,) or None, default=None
+            Names of your own for the examples, int64 or str, each used once; ``kneighbors`` then
+            answers with them. Either every batch has ids or none.
 
         Returns
         -------
         self : BoundaryForestClassifier
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(random_state=0).fit([[0], [9]], ["a", "b"])
+        >>> forest.score([[1], [8]], ["a", "b"])
+        1.0
         """
-        self._learn(X, y, reset=True)
+        self._learn(X, y, reset=True, ids=ids)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, ids: Any = None) -> Self:
         """Go on learning; new classes may appear at any time.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Positions, in the order in which they are learned.
         y : array-like of shape (n_samples,)
             Their classes.
         classes : array-like or None, default=None
             Classes that ``classes_`` should have even if none of their examples came yet.
+        ids : array-like of shape (n_samples,) or None, default=None
+            Names of your own for the examples, int64 or str, each used once; ``kneighbors`` then
+            answers with them. Either every batch has ids or none.
 
         Returns
         -------
         self : BoundaryForestClassifier
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(random_state=0).partial_fit([[0]], ["b"])
+        >>> forest.partial_fit([[9]], ["a longer name"]).classes_.tolist()
+        ['a longer name', 'b']
+        >>> forest.score([[1], [8]], ["b", "a longer name"])
+        1.0
         """
-        self._learn(X, y, reset=False, classes=classes)
+        self._learn(X, y, reset=False, classes=classes, ids=ids)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -104,109 +142,95 @@ class BoundaryForestClassifier(ClassifierMixin, BaseBoundaryForest):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The queries.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(random_state=0).fit([[0], [9]], ["a", "b"])
+        >>> forest.predict([[1], [8]]).tolist()
+        ['a', 'b']
         """
-        shares, classes = self._shares(X)
-        answers: NDArray[Any] = classes[shares.argmax(axis=1)]
-        return answers
+        view, by_code = self._estimated(X)
+        return view._answers(by_code)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Each class's share of the Shepard-weighted votes.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The queries.
 
         Returns
         -------
         shares : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(random_state=0).fit([[0], [9]], ["a", "b"])
+        >>> forest.predict_proba([[1], [8]])
+        array([[1., 0.],
+               [0., 1.]])
         """
-        return self._shares(X)[0]
+        view, by_code = self._estimated(X)
+        return view._shares(by_code)[0]
 
-    def _shares(self, X: Any) -> tuple[NDArray[np.float64], NDArray[Any]]:
-        engine, rows = self._ask(X)
-        by_code = engine.estimate(rows, self._n_threads())
-        classes, codes = self._class_table  # read after asking: it has every class that was met
-        known = codes < max(by_code.shape[1], len(self.classes_))
-        classes, codes = classes[known], codes[known]
-        shares = np.zeros((len(rows), len(classes)))
-        met = codes < by_code.shape[1]
-        shares[:, met] = by_code[:, codes[met]]
-        return shares, classes
+    def _shown(self, labels: NDArray[np.float64]) -> list[Any]:
+        return self._published.table.decode(labels[:, 0])
 
-    # Classes are coded in order of appearance, so that a new one changes no label already stored.
-    # The table is (sorted classes, their codes), replaced as one so that queries see it whole.
-    # While a batch is learned it may be ahead of classes_; the new ones count once they are met.
+    def _concluded(
+        self,
+        rows: NDArray[Any],
+        trees: tuple[TreePath, ...],
+        labels: NDArray[np.float64],
+        weights: NDArray[np.float64],
+    ) -> tuple[Any, float]:
+        """The answer and its share of the votes."""
+        shares, classes = self._shares(self._engine.estimate(rows, 1))
+        best = shares[0].argmax()
+        return classes[best : best + 1].tolist()[0], shares[0, best]
+
+    def _shares(self, by_code: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[Any]]:
+        return self._published.table.in_order(by_code, at_least=len(self.classes_))
+
+    def _answers(self, estimates: NDArray[np.float64]) -> NDArray[Any]:
+        shares, classes = self._shares(estimates)
+        answers: NDArray[Any] = classes[shares.argmax(axis=1)]
+        return answers
 
     def _encode(
         self, y: Any, n_rows: int, *, reset: bool, classes: Any = None
     ) -> NDArray[np.float64]:
-        y = _as_labels(y)
-        check_classification_targets(y)
-        values, first, inverse = np.unique(y, return_index=True, return_inverse=True)
-        if reset:
-            self._class_table = (y[:0], np.zeros(0, dtype=np.int64))
+        labels = as_labels(required(y, self))
+        table = ClassTable.empty() if reset else self._table
         if classes is not None:
             with naming("classes"):
-                declared = np.unique(_as_labels(classes))
-                _check_one_kind(declared, values)
-                self._add_classes(declared)
-        self._add_classes(values[np.argsort(first)])
-        table, codes = self._class_table
-        self.classes_ = table
-        return codes[np.searchsorted(table, values)][inverse].astype(np.float64)[:, None]
+                declared = table.encode(np.sort(as_labels(classes)))[1]
+                declared.encode(labels)  # to be of another kind is the fault of classes
+                table = declared
+        codes, table = table.encode(labels)
+        if reset:
+            self._published = Published(table)
+        self._table = table
+        self.classes_ = table.classes
+        return codes[:, None]
 
-    def _add_classes(self, values: NDArray[Any]) -> None:
-        table, codes = self._class_table
-        _check_one_kind(table, values)
-        new = values[~np.isin(values, table)]
-        if len(new) == 0:
-            return
-        table = np.concatenate([table, new])
-        codes = np.concatenate([codes, np.arange(len(codes), len(table))])
-        order = np.argsort(table)
-        self._class_table = (table[order], codes[order])
+    def _announce(self) -> None:
+        self._published.table = self._table
 
-    def _announce(self, draft: Self) -> None:
-        self._table_before = self._class_table
-        self._class_table = draft._class_table
-
-    def _withdraw(self) -> None:
-        if hasattr(self, "_table_before"):
-            self._class_table = self._table_before
+    def _withdraw(self, before: Self) -> None:
+        self._published.table = before._table
 
     def _label_rules(self) -> dict[str, Any]:
-        return {"label_rule": "classes_differ", "estimator": "shepard_vote", "epsilon": 0.0}
+        return {"label_metric": "discrete", "estimator": "shepard_vote", "epsilon": 0.0}
 
     def _label_names(self, labels: NDArray[np.float64]) -> list[Any]:
-        classes, codes = self._class_table
-        by_code = dict(zip(codes.tolist(), classes.tolist(), strict=True))
-        return [by_code[int(code)] for code in labels[:, 0]]
-
-
-def _as_labels(y: Any) -> NDArray[Any]:
-    """One label a row, of a kind that can be sorted and told apart."""
-    labels: NDArray[Any] = column_or_1d(y, warn=True)
-    if len(labels) == 0:
-        raise ValueError("there must be at least one label")
-    if labels.dtype.kind not in "biufUSO":
-        raise TypeError(f"labels must be text, integers or booleans, got dtype {labels.dtype}")
-    if labels.dtype.kind in "fO" and any(label is None or label != label for label in labels):
-        raise ValueError("labels must not be None or NaN")
-    return labels
-
-
-def _check_one_kind(*labels: NDArray[Any]) -> None:
-    """Text beside numbers would be rewritten by numpy; it is refused instead."""
-    samples = [some[0] for some in labels if len(some)]
-    if len({isinstance(label, str | bytes) for label in samples}) > 1:
-        raise TypeError(
-            f"labels must be all text or all numbers, not {samples[0]!r} and {samples[-1]!r}"
-        )
+        return self._published.table.decode(labels[:, 0])

@@ -41,8 +41,10 @@ def hash64(*words: int) -> int:
 
 
 def fingerprint(y: Row) -> int:
-    """Of the row's values as doubles, -0.0 taken as 0.0."""
-    return hash64(*(int(word) for word in (y.astype(np.float64) + 0.0).view(np.uint64)))
+    """Of where the row is not zero, and its values there as doubles."""
+    places = np.flatnonzero(y)
+    words = y[places].astype(np.float64).view(np.uint64)
+    return hash64(*(int(word) for pair in zip(places, words, strict=True) for word in pair))
 
 
 def shuffled(n: int, seed: int, tree: int) -> list[int]:

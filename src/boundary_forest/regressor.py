@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
-from sklearn.utils import check_array
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from boundary_forest._base import BaseBoundaryForest
+from boundary_forest.label_vectors import as_label_vectors, check_length
+from boundary_forest.prequential import PredictingForest, required
 
 
-class BoundaryForestRegressor(RegressorMixin, BaseBoundaryForest):
+class BoundaryForestRegressor(MultiOutputMixin, RegressorMixin, PredictingForest):
     """Online nearest-neighbour regression with a Boundary Forest.
 
     Parameters
@@ -46,6 +46,20 @@ class BoundaryForestRegressor(RegressorMixin, BaseBoundaryForest):
         The seed in use.
     n_features_in_ : int
         Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the first batch was a data frame.
+
+    Notes
+    -----
+    Features should be of like scale; standardise them if they are not. Sparse X is accepted, as
+    told for :class:`BoundaryForestClassifier`.
+
+    On noisy targets it lies between one and several nearest neighbours. Each tree answers with the
+    target of one example, and keeps above all those that contradicted it, outliers among them; the
+    mean over trees smooths that only as far as the trees end at different examples. On abalone, R2
+    is 0.06 for the nearest neighbour, 0.36 for the forest (0.41 offline) and 0.45 for five
+    neighbours; on california 0.54, 0.67 (0.69) and 0.69. ``offline=True`` makes the trees differ
+    more.
 
     Examples
     --------
@@ -59,7 +73,7 @@ class BoundaryForestRegressor(RegressorMixin, BaseBoundaryForest):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseBoundaryForest._parameter_constraints,
+        **PredictingForest._parameter_constraints,
         "epsilon": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     }
 
@@ -88,38 +102,58 @@ class BoundaryForestRegressor(RegressorMixin, BaseBoundaryForest):
         )
         self.epsilon = epsilon
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
         """Forget everything and learn from the beginning.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Positions, in the order in which they are learned.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Their targets.
+        ids : array-like of shape (n_samples,) or None, default=None
+            Names of your own for the examples, int64 or str, each used once; ``kneighbors`` then
+            answers with them. Either every batch has ids or none.
 
         Returns
         -------
         self : BoundaryForestRegressor
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestRegressor
+        >>> forest = BoundaryForestRegressor(random_state=0).fit([[0], [9]], [1.5, 3.0])
+        >>> forest.score([[1], [8]], [1.5, 3.0])
+        1.0
         """
-        self._learn(X, y, reset=True)
+        self._learn(X, y, reset=True, ids=ids)
         return self
 
-    def partial_fit(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
         """Go on learning.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Positions, in the order in which they are learned.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Their targets, with as many outputs as before.
+        ids : array-like of shape (n_samples,) or None, default=None
+            Names of your own for the examples, int64 or str, each used once; ``kneighbors`` then
+            answers with them. Either every batch has ids or none.
 
         Returns
         -------
         self : BoundaryForestRegressor
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestRegressor
+        >>> forest = BoundaryForestRegressor(random_state=0).partial_fit([[0]], [1.5])
+        >>> forest.partial_fit([[9]], [3.0]).score([[1], [8]], [1.5, 3.0])
+        1.0
         """
-        self._learn(X, y, reset=False)
+        self._learn(X, y, reset=False, ids=ids)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -127,36 +161,36 @@ class BoundaryForestRegressor(RegressorMixin, BaseBoundaryForest):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The queries.
 
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestRegressor
+        >>> forest = BoundaryForestRegressor(random_state=0).fit([[0], [9]], [1.5, 3.0])
+        >>> forest.predict([[1], [8]])
+        array([1.5, 3. ])
         """
-        engine, rows = self._ask(X)
-        means = engine.estimate(rows, self._n_threads())
-        return means[:, 0] if self._one_output else means
+        view, means = self._estimated(X)
+        return view._answers(means)
+
+    def _answers(self, estimates: NDArray[np.float64]) -> NDArray[np.float64]:
+        return estimates[:, 0] if self._one_output else estimates
 
     def _encode(
         self, y: Any, n_rows: int, *, reset: bool, classes: Any = None
     ) -> NDArray[np.float64]:
-        if getattr(getattr(y, "dtype", None), "kind", None) in ("m", "M"):
-            raise TypeError(f"y must hold numbers, got dtype {y.dtype}")
-        targets: NDArray[np.float64] = check_array(
-            y, ensure_2d=False, dtype=np.float64, input_name="y"
-        )
-        one_output = targets.ndim == 1
-        targets = targets.reshape(len(targets), -1)
+        targets = as_label_vectors(required(y, self))
         if reset:
-            self._one_output = one_output
-        elif targets.shape[1] != self._settings["label_length"]:
-            raise ValueError(
-                f"y has {targets.shape[1]} outputs, but the first batch had "
-                f"{self._settings['label_length']}"
-            )
-        return targets
+            self._one_output = targets.ndim == 1
+        else:
+            check_length(targets, self._settings["label_length"])
+        return targets.reshape(len(targets), -1)
 
     def _label_rules(self) -> dict[str, Any]:
         epsilon = None if self.epsilon == "auto" else float(self.epsilon)
-        return {"label_rule": "difference", "estimator": "shepard_mean", "epsilon": epsilon}
+        return {"label_metric": "euclidean", "estimator": "shepard_mean", "epsilon": epsilon}

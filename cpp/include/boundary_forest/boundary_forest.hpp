@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "boundary_forest/boundary_tree.hpp"
@@ -45,6 +46,23 @@ struct Neighbors {
   Table<Arrival> arrivals;
 };
 
+// Per row of a query, examples and their distances.
+struct Found {
+  Table<Slot> slots;
+  Table<double> distances;
+};
+
+struct Paths {
+  std::vector<Found> trees;
+  std::vector<double> weights;
+};
+
+struct Examples {
+  std::vector<std::byte> positions;  // n x n_features, of the store's element type
+  std::vector<double> labels;        // n x label_length
+  std::vector<Arrival> arrivals;
+};
+
 struct Stats {
   std::uint64_t seen = 0;
   Slot stored = 0;
@@ -61,12 +79,16 @@ class BoundaryForest {
   BoundaryForest(const Params& params, std::unique_ptr<Metric> d);
 
   const Params& params() const { return params_; }
-  const Metric& metric() const { return *d_; }
 
   // Learns rows (of the store's element type) in order; labels has label_length values a row. If it
   // throws, the rows published by then stay, and `learned` says how many; with a metric that may
   // fail that is none of them.
   void learn(const RowsView& rows, const double* labels, const Run& run, std::size_t& learned);
+
+  // Learns likewise, and returns what estimate() would have said of each row just before it was
+  // learned, for one descent a tree. The forest must have learned something before.
+  Table<double> predict_then_learn(const RowsView& rows, const double* labels, const Run& run,
+                                   std::size_t& learned);
 
   // The paper's offline variant (OBF), for a forest that is still empty: tree i is shown its own
   // shuffle of all rows, and its root is the first of that.
@@ -75,50 +97,77 @@ class BoundaryForest {
   // The arrival number of the locally closest example in each tree: rows x n_T.
   Table<Arrival> apply(const RowsView& rows, const Run& run);
 
-  // E = Shepard vote: rows x class codes. E = Shepard mean: rows x label_length.
+  // E = Shepard vote: rows x class codes. E = Shepard mean or nearest: rows x label_length.
   Table<double> estimate(const RowsView& rows, const Run& run);
 
   // n = 1: E = nearest, the paper's retrieval. n > 1: the n best of the distinct examples that the
   // descents compared; of all that are stored where those are fewer. Needs n <= examples stored.
   Neighbors neighbors(const RowsView& rows, std::size_t n, const Run& run);
 
-  Stats stats();
+  // What the trees found: the slots of the locally closest examples and their distances, for an E
+  // outside the engine. Slots never change.
+  Found found(const RowsView& rows, const Run& run);
 
-  // The newest published state, for comparing and saving: per tree the slots of the nodes and their
-  // parents (node ids, `nothing` for the root) in order of creation, and the stored examples.
+  // For one query: per tree, the examples from the root to the locally closest one; and the share
+  // that each tree's end has in E's answer.
+  Paths paths(const RowsView& row);
+
+  // The standard deviation of the labels seen (of many outputs, the root of the summed variances).
+  double label_deviation();
+
+  Examples examples(std::span<const Slot> slots);
+
+  Stats stats();
+  std::uint64_t seen();
+
+  // The whole published state, and putting it into a forest that is still empty. restore() believes
+  // nothing: it throws std::invalid_argument where the arrays do not make a forest of these params.
   struct TreeState {
-    std::vector<Slot> examples;
-    std::vector<NodeId> parents;
+    std::vector<Slot> examples;   // of each node, in order of creation
+    std::vector<NodeId> parents;  // `nothing` for the root
   };
   struct State {
+    std::uint64_t seen = 0;
+    std::uint32_t n_classes = 0;
+    std::vector<double> spread;
+    Counts learn;
+    Counts query;
     std::vector<TreeState> trees;
-    std::vector<std::byte> positions;
-    std::vector<double> labels;
-    std::vector<Arrival> arrivals;
+    Examples examples;  // all that are stored, by slot
   };
   State state();
+  void restore(const State& state);
 
  private:
   static constexpr std::size_t block_rows = 1024;
 
   void BFInitialization(const Run& run);
-  void BFTrain(Slot first, std::size_t n, const Run& run);
+  void BFTrain(Slot first, std::size_t n, const Run& run, Leaf* v);
   void BFQuery(const QueryRows& queries, Reading& reading, Leaf* v, const Run& run);
 
-  void learn_block(const RowsView& rows, const double* labels, const Run& run);
+  // E on the examples that the trees found.
+  void E(std::span<const Leaf> v, std::span<double> out) const;
+
+  void learn_rows(const RowsView& rows, const double* labels, const Run& run, std::size_t& learned,
+                  Table<double>* answers);
+  void learn_block(const RowsView& rows, const double* labels, const Run& run,
+                   std::span<double> answers);
   std::vector<double> thresholds(Slot first, std::size_t n);
   void close_block(Slot first, const std::vector<NodeId>& nodes_before);
   void publish();
   void rollback();
+  bool may_fail() const { return d_->may_fail() || params_.label_function; }
 
   template <class F>
   void for_each_tree(const Run& run, F&& f);
   template <class F>
   void for_each_query_block(const RowsView& rows, const Run& run, F&& f);
-  Leaf nearest_buffered(const QueryRows& queries, std::size_t i, Reading& reading) const;
+  Leaf nearest_buffered(const QueryRows& queries, std::size_t i, Slot stored, std::uint64_t seen,
+                        Counts& cost) const;
   void neighbors_of(const QueryRows& queries, std::size_t i, const Prefix& prefix, Counts& cost,
                     std::size_t n, double* distances, Arrival* arrivals) const;
   std::size_t threads(const Run& run) const { return d_->single_threaded() ? 1 : run.n_jobs; }
+  Examples examples_at(std::span<const Slot> slots) const;
 
   const Params params_;
   const std::unique_ptr<Metric> d_;
@@ -135,7 +184,6 @@ class BoundaryForest {
   };
   std::mutex learning_;
   Progress progress_;
-  Progress published_;
   std::vector<Counts> tree_costs_;  // of the learning that is not yet published
 };
 

@@ -85,20 +85,22 @@ class BoundaryTree {
     return {v, at_v};
   }
 
-  // Row `i` of `examples` is the staged example `slot`. Returns whether the tree kept it.
-  bool BTTrain(const QueryRows& examples, std::size_t i, Slot slot, std::uint64_t seen,
+  // Row `i` of `examples` is the staged example `slot`. Returns what the tree would have answered.
+  Leaf BTTrain(const QueryRows& examples, std::size_t i, Slot slot, std::uint64_t seen,
                double epsilon, Counts& counts) {
     const auto [v_min, at] = BTQuery(examples, i, seen, size_, counts);
-    if (!labels_differ(params_.label_rule, store_.label(slot), store_.label(at.example),
-                       store_.label_length(), epsilon))
-      return false;
-    add_node(slot, v_min);
-    return true;
+    if (label_distance(params_, store_.label(slot), store_.label(at.example)) > epsilon)
+      add_node(slot, v_min);
+    return at;
   }
 
   void plant(Slot root) { add_node(root, nothing); }
 
+  // Puts back a node of a saved tree, in order of creation.
+  void add_node(Slot example, NodeId parent);
+
   NodeId size() const { return size_; }
+  std::uint32_t n_children(NodeId v) const { return visible_children(v, size_).count; }
   Slot example(NodeId v) const { return nodes_[v].example; }
   NodeId parent(NodeId v) const { return nodes_[v].parent; }
   void set_example(NodeId v, Slot slot) { nodes_[v].example = slot; }
@@ -177,7 +179,6 @@ class BoundaryTree {
     }
   }
 
-  void add_node(Slot example, NodeId parent);
   void retire(std::uint64_t number, ChildLists::Ref list);
 
   const Params& params_;

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "boundary_forest/label_metric.hpp"
 #include "boundary_forest/types.hpp"
 
 namespace boundary_forest {
@@ -19,6 +20,7 @@ struct Prefix {
   std::uint64_t seen = 0;       // examples that had arrived
   Slot stored = 0;              // examples that are stored
   std::uint32_t n_classes = 0;  // 1 + the largest class code
+  Spread spread;                // of the labels, for epsilon = \"auto\"
   std::vector<NodeId> nodes;    // nodes of each tree; 0 while the first n_T examples are awaited
 
   bool planted() const { return nodes[0] > 0; }
@@ -26,9 +28,10 @@ struct Prefix {
 
 class Publication {
  public:
-  explicit Publication(std::uint32_t n_T) {
+  explicit Publication(const Params& params) {
     versions_.emplace_back();
-    versions_.back().prefix.nodes.assign(n_T, 0);
+    versions_.back().prefix.nodes.assign(params.n_T, 0);
+    versions_.back().prefix.spread = Spread(params.label_length);
   }
 
   const Prefix& begin_read() {
@@ -69,6 +72,11 @@ class Publication {
   const Prefix& newest() {
     const std::lock_guard lock(mutex_);
     return versions_.back().prefix;
+  }
+
+  void count_queries(const Counts& cost) {
+    const std::lock_guard lock(mutex_);
+    query_counts_ += cost;
   }
 
   Counts learn_counts() {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -38,12 +39,18 @@ decltype(auto) with_element_type(ElementType type, F&& f) {
   }
 }
 
-// When does BTTrain keep an example? d_c(c(y), c(v_min)) > epsilon, in three forms.
-enum class LabelRule : std::uint8_t {
-  classes_differ,  // labels are class codes; kept if they are not the same
-  difference,      // labels are vectors; kept if |c(y) - c(v_min)| > epsilon
-  always,          // retrieval: every example is kept
+// d_c: BTTrain keeps an example if d_c(c(y), c(v_min)) > epsilon.
+enum class LabelMetric : std::uint8_t {
+  discrete,   // 0 if the labels are the same, else 1: classification
+  euclidean,  // regression
+  manhattan,
+  chebyshev,
+  always,    // infinity: retrieval, every example is kept
+  function,  // Params::label_function
 };
+
+// A user's d_c on two label vectors. It may throw, and it runs on the thread that learns.
+using LabelFunction = std::function<double(const double* a, const double* b)>;
 
 // E: how the n_T locally closest examples become an answer.
 enum class Estimator : std::uint8_t { shepard_vote, shepard_mean, nearest };
@@ -53,9 +60,10 @@ struct Params {
   std::uint32_t k = 50;          // most children a node may have; `unlimited` for none
   std::size_t n_features = 0;    // length of a position
   std::size_t label_length = 0;  // length of a label vector; 1 for a class code, 0 for retrieval
-  LabelRule label_rule = LabelRule::classes_differ;
+  LabelMetric label_metric = LabelMetric::discrete;
+  LabelFunction label_function;  // of LabelMetric::function
   Estimator estimator = Estimator::shepard_vote;
-  double epsilon = 0.0;       // threshold of LabelRule::difference
+  double epsilon = 0.0;       // threshold of d_c
   bool auto_epsilon = false;  // epsilon follows the targets' spread, see label_metric.hpp
   ElementType element_type = ElementType::float64;
   std::uint64_t seed = 0;
@@ -68,7 +76,7 @@ struct Params {
       throw std::invalid_argument("max_children must be at least 2, or None for no limit, got " +
                                   std::to_string(k));
     if (n_features < 1) throw std::invalid_argument("X must have at least one feature");
-    if (label_rule == LabelRule::classes_differ && label_length != 1)
+    if (estimator == Estimator::shepard_vote && label_length != 1)
       throw std::invalid_argument("a class label is one code, got a vector of " +
                                   std::to_string(label_length));
     if (estimator == Estimator::shepard_mean && label_length < 1)

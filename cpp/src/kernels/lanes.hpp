@@ -57,9 +57,22 @@ BF_INLINE Lanes<A> load(const T* from) {
 // The last few features, filled up with zeros, which add nothing to any formula.
 template <class A, class T>
 BF_INLINE Lanes<A> load_some(const T* from, std::size_t n) {
-  T padded[n_lanes] = {};
-  __builtin_memcpy(padded, from, n * sizeof(T));
-  return load<A>(padded);
+  constexpr std::size_t width = Lanes<A>::per_register;
+  typedef T Part __attribute__((vector_size(width * sizeof(T))));
+  Lanes<A> lanes{};
+  for (std::size_t r = 0; r < Lanes<A>::n_registers; ++r) {
+    const std::size_t begin = r * width;
+    if (begin >= n) break;
+    Part part{};
+    if (begin + width <= n) {
+      __builtin_memcpy(&part, from + begin, sizeof part);
+    } else {
+      for (std::size_t l = 0; l < width; ++l)
+        if (begin + l < n) part[l] = from[begin + l];
+    }
+    lanes.registers[r] = __builtin_convertvector(part, typename Lanes<A>::Register);
+  }
+  return lanes;
 }
 
 template <class V>

@@ -1,4 +1,4 @@
-// A metric that is a Python callable: f(x, y) -> float, on two read-only float64 arrays.
+// Metrics d and d_c that are Python callables: f(a, b) -> float, on two read-only float64 arrays.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,7 +13,9 @@ namespace boundary_forest {
 std::unique_ptr<Metric> make_callable_metric(nanobind::handle function, ElementType stored,
                                              std::size_t n_features, bool needs_non_negative);
 
-// Is this thread inside this metric? Then the forest that it serves must not be entered again.
-bool is_inside(const Metric* metric);
+LabelFunction make_label_function(nanobind::handle function, std::size_t length);
+
+// Is this thread inside this callable? Then the forest that it serves must not be entered again.
+bool is_inside(nanobind::handle function);
 
 }  // namespace boundary_forest

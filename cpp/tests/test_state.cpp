@@ -1,0 +1,134 @@
+// The whole state of a forest, taken out and put back: what is restored goes on as the original, and
+// arrays that make no forest are refused, each by what is wrong with it.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "streams.hpp"
+
+using namespace streams;
+
+namespace {
+
+using State = BoundaryForest::State;
+
+Stream stream_for(Task task) { return grid(params_for(task, 7, 3, 5), 600, 11); }
+
+// What restore() says of a state that was changed, or "" if it takes it.
+std::string refusal(const Stream& stream, std::size_t learned,
+                    const std::function<void(State&)>& change) {
+  const auto forest = forest_for(stream.params);
+  learn(*forest, stream, 0, learned);
+  State state = forest->state();
+  change(state);
+  const auto other = forest_for(stream.params);
+  try {
+    other->restore(state);
+  } catch (const std::invalid_argument& error) {
+    CHECK_EQ(other->seen(), 0U);
+    learn(*other, stream, 0, learned);  // and it is as good as new
+    CHECK(same(other->state(), forest->state()));
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+CASE("a restored forest goes on as the one that was saved, from any moment") {
+  for (const Task task : {Task::classes, Task::numbers, Task::retrieval}) {
+    const Stream stream = stream_for(task);
+    for (const std::size_t cut : {1U, 5U, 7U, 8U, 300U, 600U}) {
+      const auto saved = forest_for(stream.params);
+      learn(*saved, stream, 0, cut);
+      const auto restored = forest_for(stream.params);
+      restored->restore(saved->state());
+      CHECK(same(restored->state(), saved->state()));
+      CHECK_EQ(restored->stats().learn.comparisons, saved->stats().learn.comparisons);
+      learn(*saved, stream, cut, stream.n - cut);
+      learn(*restored, stream, cut, stream.n - cut);
+      CHECK(same(restored->state(), saved->state()));
+    }
+  }
+}
+
+CASE("only an empty forest can be restored") {
+  const Stream stream = stream_for(Task::classes);
+  const auto forest = forest_for(stream.params);
+  learn(*forest, stream, 0, 50);
+  bool refused = false;
+  try {
+    forest->restore(forest->state());
+  } catch (const std::logic_error&) {
+    refused = true;
+  }
+  CHECK(refused);
+}
+
+CASE("a state that makes no forest is refused by what is wrong with it") {
+  const Stream stream = stream_for(Task::classes);
+  const std::vector<std::pair<std::string, std::function<void(State&)>>> wrong = {
+      {"positions has another size", [](State& s) { s.examples.positions.pop_back(); }},
+      {"labels has another size", [](State& s) { s.examples.labels.push_back(0.0); }},
+      {"does not ascend", [](State& s) { s.examples.arrivals[1] = s.examples.arrivals[0]; }},
+      {"exceeds", [](State& s) { s.seen = s.examples.arrivals.back(); }},
+      {"class that does not exist", [](State& s) { s.examples.labels[3] = 99.0; }},
+      {"class that does not exist", [](State& s) { s.examples.labels[3] = 0.5; }},
+      {"class that does not exist", [](State& s) { s.examples.labels[3] = -1.0; }},
+      {"more or fewer trees", [](State& s) { s.trees.pop_back(); }},
+      {"trees are missing", [](State& s) { s.trees[0] = {}; }},
+      {"others not", [](State& s) { s.trees[2] = {}; }},
+      {"differ in length", [](State& s) { s.trees[1].parents.pop_back(); }},
+      {"not stored", [](State& s) { s.trees[1].examples[2] = 1u << 30; }},
+      {"twice", [](State& s) { s.trees[1].examples[2] = s.trees[1].examples[1]; }},
+      {"before its parent", [](State& s) { s.trees[1].parents[2] = 2; }},
+      {"before its parent", [](State& s) { s.trees[1].parents[2] = nothing; }},
+      {"before its parent", [](State& s) { s.trees[1].parents[0] = 0; }},
+      {"more children",
+       [](State& s) {
+         for (std::size_t v = 1; v < 6; ++v) s.trees[1].parents[v] = 0;
+       }},
+      {"in no tree",
+       [](State& s) {
+         for (auto& tree : s.trees) {
+           tree.examples.resize(1);
+           tree.parents.resize(1);
+         }
+       }},
+      {"spread", [](State& s) { s.spread.push_back(1.0); }},
+  };
+  for (const auto& [what, change] : wrong) {
+    const std::string said = refusal(stream, 600, change);
+    CHECK_IN(what + " expected, got: " + said, said.find(what) != std::string::npos);
+  }
+  CHECK_EQ(refusal(stream, 600, [](State&) {}), "");
+}
+
+CASE("a state from before the trees were planted must hold all that arrived") {
+  const Stream stream = stream_for(Task::classes);
+  CHECK_EQ(refusal(stream, 5, [](State&) {}), "");
+  CHECK(refusal(stream, 5, [](State& s) { s.seen = 6; }).find("trees are missing") !=
+        std::string::npos);
+}
+
+CASE("examples are given by slot, and only those that are stored") {
+  const Stream stream = stream_for(Task::numbers);
+  const auto forest = forest_for(stream.params);
+  learn(*forest, stream, 0, 300);
+  const State state = forest->state();
+  const std::vector<Slot> slots = {4, 0, 4};
+  const Examples some = forest->examples(slots);
+  CHECK_EQ(some.arrivals[0], state.examples.arrivals[4]);
+  CHECK_EQ(some.labels[2], state.examples.labels[0]);
+  const std::vector<Slot> beyond = {static_cast<Slot>(state.examples.arrivals.size())};
+  bool refused = false;
+  try {
+    static_cast<void>(forest->examples(beyond));
+  } catch (const std::invalid_argument&) {
+    refused = true;
+  }
+  CHECK(refused);
+}
+
+int main() { return check::run_all(); }

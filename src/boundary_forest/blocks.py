@@ -1,0 +1,48 @@
+"""Rows a block at a time, so that sparse rows never stand in memory all at once as dense ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse  # type: ignore[import-untyped]
+
+BLOCK_VALUES = 2**22  # of a dense block; two at most are alive, 64 MB as float64
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is one of scipy's matrices or sparse arrays."""
+    return bool(issparse(X))
+
+
+def row_blocks(
+    X: Any, convert: Callable[[NDArray[Any]], NDArray[Any]], *, whole: bool = False
+) -> Iterator[NDArray[Any]]:
+    """The rows of ``X``, converted: a dense array as it is, a CSR matrix densified by blocks."""
+    if not is_sparse(X):
+        yield convert(X)
+        return
+    n_rows, n_features = X.shape
+    for block in [slice(0, n_rows)] if whole else slices(n_rows, n_features):
+        yield convert(X[block].toarray())
+
+
+def slices(n_rows: int, n_features: int) -> Iterator[slice]:
+    """Consecutive blocks of rows, each of at most BLOCK_VALUES values if that is a row at all."""
+    step = max(1, BLOCK_VALUES // n_features)
+    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """The answers about successive blocks as one; each an array, or a tuple of arrays.
+
+    A later block may know more classes, which are later columns: earlier ones had no vote.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], tuple):
+        return tuple(joined(same) for same in zip(*parts, strict=True))
+    width = max(part.shape[1] for part in parts)
+    return np.concatenate([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in parts])

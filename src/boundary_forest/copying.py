@@ -1,0 +1,44 @@
+"""Pickles, and copies of every kind: the engine goes along as the arrays it consists of."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+
+class CopiedWithEngine:
+    """An estimator whose copy is the same forest, and goes on learning exactly as it would.
+
+    pickle, joblib and copy all ask for the state. It is taken between two learning calls.
+    """
+
+    _engine: Any
+
+    def _learning(self) -> AbstractContextManager[None]:
+        """Exclude other learning calls."""
+        raise NotImplementedError
+
+    def _empty_engine(self) -> Any:
+        """An engine with the parameters of the one in use."""
+        raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        if not hasattr(self, "_engine"):
+            return self._without_engine()
+        with self._learning():
+            return {**self._without_engine(), "_engine_state": self._engine.state()}
+
+    def _without_engine(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
+        for name in ("_learning_lock", "_is_learning", "_engine"):
+            state.pop(name, None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        engine_state = state.pop("_engine_state", None)
+        super().__setstate__(state)  # type: ignore[misc]
+        if engine_state is not None:
+            engine = self._empty_engine()
+            engine.restore(engine_state)
+            self._engine = engine

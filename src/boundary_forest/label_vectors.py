@@ -1,0 +1,28 @@
+"""Labels that are numbers: one or many a row, finite, as the engine's label vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+
+def as_label_vectors(y: Any) -> NDArray[np.float64]:
+    """``y`` as float64, with as many dimensions as it was given (one or two)."""
+    if getattr(getattr(y, "dtype", None), "kind", None) in ("m", "M"):
+        raise TypeError(f"y must hold numbers, got dtype {y.dtype}")
+    labels: NDArray[np.float64] = check_array(
+        y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_min_features=1
+    )
+    if labels.ndim > 2 or labels.shape[1:] == (0,):
+        raise ValueError(f"y must be one number or a vector of numbers a row, got {labels.shape}")
+    return labels
+
+
+def check_length(labels: NDArray[np.float64], expected: int) -> None:
+    """Later batches must have label vectors as long as the first."""
+    length = 1 if labels.ndim == 1 else labels.shape[1]
+    if length != expected:
+        raise ValueError(f"y has {length} numbers a row, but the first batch had {expected}")

@@ -1,0 +1,80 @@
+"""Which distances there are, and how the one that was asked for is given to the engine.
+
+A metric is the name of a built-in one, a function of two float64 arrays, or a compiled function
+with an ``address``. Whatever cannot be one is refused here, before anything is learned.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+METRICS = (
+    "euclidean",
+    "manhattan",
+    "chebyshev",
+    "minkowski",
+    "cosine",
+    "hamming",
+    "canberra",
+    "inner_product",
+)
+
+COMPILED_SIGNATURE = "(float64*, float64*, int64) -> float64"
+
+
+def engine_metric(metric: Any, metric_params: dict[str, Any] | None) -> tuple[Any, float]:
+    """The metric as the engine takes it: a name, address or function; and minkowski's p."""
+    params = dict(metric_params or {})
+    if callable(metric):
+        if not hasattr(metric, "address"):
+            _check_arguments(metric, params)
+            return functools.partial(metric, **params), 2.0
+        if params:
+            raise ValueError(
+                f"metric_params must be None for a compiled metric, got {metric_params!r}"
+            )
+        signature = str(getattr(metric, "_sig", COMPILED_SIGNATURE))
+        if signature != COMPILED_SIGNATURE:
+            raise TypeError(
+                f"metric is compiled for {signature}, but must be for {COMPILED_SIGNATURE}: "
+                'numba.cfunc("float64(CPointer(float64), CPointer(float64), int64)")'
+            )
+        return int(metric.address), 2.0
+    p = params.pop("p", None) if metric == "minkowski" else None
+    if params:
+        raise ValueError(
+            f"metric_params has {sorted(map(str, params))}, which metric={metric!r} does "
+            "not take; minkowski takes 'p', a callable whatever it names, the others nothing"
+        )
+    if p is not None and not (isinstance(p, Real) and 1 <= float(p) < np.inf):
+        raise ValueError(f"metric_params['p'] must be a finite number >= 1, got {p!r}")
+    return metric, 2.0 if p is None else float(p)
+
+
+def name_of(function: Any) -> str:
+    """A metric's name, or a callable's as far as it has one."""
+    if isinstance(function, str):
+        return function
+    module = getattr(function, "__module__", "")
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return f"{module}.{name}"
+
+
+def _check_arguments(metric: Any, params: dict[str, Any]) -> None:
+    """A callable that does not take what metric_params names is better refused now than in use."""
+    try:
+        signature = inspect.signature(metric)
+    except (TypeError, ValueError):  # some compiled functions do not tell
+        return
+    try:
+        signature.bind(None, None, **params)
+    except TypeError as error:
+        raise TypeError(
+            f"metric must take two arrays and what metric_params names: metric{signature} does not "
+            f"take metric_params={params!r} ({error})"
+        ) from error

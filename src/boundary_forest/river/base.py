@@ -1,0 +1,101 @@
+"""What the River classes share."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Hashable, Mapping
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from river import base
+
+from boundary_forest._base import BaseBoundaryForest
+from boundary_forest.river.named_forest import NamedForest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LARGEST_SEED = 2**32 - 1  # scikit-learn's bound for random_state
+
+
+class RiverForest(base.Estimator):
+    """What the River classes share: parameters, and a forest from the first example on."""
+
+    _forest: NamedForest | None
+
+    def __init__(
+        self,
+        n_estimators: int = 50,
+        max_children: int | None = 50,
+        metric: str | Callable[..., float] = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.max_children = max_children
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+        self.seed = seed
+        self._forest = None
+        self._check_parameters()
+
+    def _estimator(self) -> BaseBoundaryForest:
+        """The scikit-learn estimator that is the same learner."""
+        raise NotImplementedError
+
+    def _shared_parameters(self) -> dict[str, Any]:
+        names = ("n_estimators", "max_children", "metric", "metric_params", "n_jobs")
+        return {name: getattr(self, name) for name in names}
+
+    def _check_parameters(self) -> None:
+        seed = self.seed
+        if seed is not None and not (isinstance(seed, Integral) and 0 <= seed <= LARGEST_SEED):
+            raise ValueError(f"seed must be None or an integer from 0 to 2**32 - 1, got {seed!r}")
+        estimator = self._estimator()
+        estimator._validate_params()
+        estimator._metric_and_p()
+
+    def _forest_to_teach(self) -> NamedForest:
+        """The forest, or a new one that becomes it once it has learned."""
+        if self._forest is not None:
+            return self._forest
+        estimator = self._estimator()
+        estimator.seed_ = random.getrandbits(32) if self.seed is None else int(self.seed)
+        return NamedForest(estimator)
+
+    def _learn_one(self, x: Mapping[Hashable, Any], label: NDArray[np.float64]) -> None:
+        forest = self._forest or self._forest_to_teach()
+        forest.learn(forest.row_to_learn(x), label, 1)
+        self._forest = forest
+
+    def _learn_many(self, X: pd.DataFrame, labels: NDArray[np.float64]) -> None:
+        forest = self._forest_to_teach()
+        rows = forest.rows_to_learn(X)
+        try:
+            forest.learn(rows, labels, self._n_threads())
+        finally:  # an interrupted call keeps the rows that were published
+            if forest.examples_seen:
+                self._forest = forest
+
+    def _n_threads(self) -> int:
+        return int(effective_n_jobs(self.n_jobs))
+
+    @property
+    def _mutable_attributes(self) -> set[str]:
+        return {"n_jobs"}
+
+    @property
+    def _raw_memory_usage(self) -> int:
+        engine = 0 if self._forest is None else self._forest.n_bytes
+        return int(super()._raw_memory_usage) + engine
+
+
+def check_lengths(X: pd.DataFrame, y: Any) -> None:
+    """Every row has one label."""
+    if len(X) != len(y):
+        raise ValueError(f"X has {len(X)} rows but y has {len(y)}")

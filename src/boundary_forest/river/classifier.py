@@ -1,0 +1,230 @@
+"""The classifier on dicts of features."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from river import base
+
+from boundary_forest._base import BaseBoundaryForest
+from boundary_forest.classifier import BoundaryForestClassifier as SklearnClassifier
+from boundary_forest.river.base import RiverForest, check_lengths
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class BoundaryForestClassifier(RiverForest, base.MiniBatchClassifier):
+    """Online nearest-neighbour classification with a Boundary Forest.
+
+    The same learner as :class:`boundary_forest.BoundaryForestClassifier`: with the same seed and
+    the same columns they build the same forest, one example at a time or many.
+
+    Parameters
+    ----------
+    n_estimators : int, default=50
+        Trees (the paper's n_T). Time and memory grow with it.
+    max_children : int or None, default=50
+        Most children a node may have (k); None is unlimited.
+    metric : str or callable, default="euclidean"
+        As for :class:`boundary_forest.BoundaryForestClassifier`.
+    metric_params : dict or None, default=None
+        Further arguments of the metric.
+    n_jobs : int or None, default=None
+        Threads for the mini-batch methods; None is 1, -1 all cores. Answers do not depend on it.
+    seed : int or None, default=None
+        Seed of the forest (scikit-learn's ``random_state``); None draws one at the first example.
+
+    Notes
+    -----
+    Features are numbers; distances compare them as they are, so scale them first. An absent feature
+    counts as 0.0. One that appears later adds a column that is zero in the examples stored before.
+    A query's features that no example has had yet are ignored: they are as far from every example.
+
+    Labels may be anything hashable, and new ones may come at any time. Equal votes go to the label
+    that appeared first.
+
+    Memory grows with the examples that a tree got wrong, and nothing is forgotten. As with River's
+    own models, one thread at a time uses a model.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics, preprocessing
+    >>> from boundary_forest.river import BoundaryForestClassifier
+    >>> model = preprocessing.StandardScaler() | BoundaryForestClassifier(seed=0)
+    >>> accuracy = evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    >>> accuracy.get() > 0.85
+    True
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 50,
+        max_children: int | None = 50,
+        metric: str | Callable[..., float] = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(n_estimators, max_children, metric, metric_params, n_jobs, seed)
+        # Each label's code, in order of appearance, as the engine takes it: an array of one number.
+        self._codes: dict[Any, NDArray[np.float64]] = {}
+        self._labels: list[Any] = []
+
+    def _estimator(self) -> BaseBoundaryForest:
+        return SklearnClassifier(**self._shared_parameters())
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def learn_one(self, x: dict[Any, Any], y: Any) -> None:
+        """Learn one example.
+
+        Parameters
+        ----------
+        x : dict
+            Its features, by name.
+        y : bool, int, str or whatever is hashable
+            Its label.
+        """
+        try:
+            code = self._codes.get(y)
+        except TypeError:  # not hashable, which is said below
+            code = None
+        if code is not None:
+            self._learn_one(x, code)
+            return
+        with self._naming([y]):
+            self._learn_one(x, self._codes[y])
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
+        """Learn the rows of a frame, in their order; the same as one by one.
+
+        Parameters
+        ----------
+        X : DataFrame
+            A row an example, a column a feature.
+        y : Series
+            Their labels, in the same order.
+        """
+        labels = y.tolist()
+        check_lengths(X, labels)
+        if labels:
+            with self._naming(labels):
+                self._learn_many(X, np.concatenate([self._codes[label] for label in labels]))
+
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
+        """Each label's share of the votes; nothing before the first example.
+
+        Parameters
+        ----------
+        x : dict
+            Features, by name.
+        **kwargs : Any
+            River's; not used.
+
+        Returns
+        -------
+        shares : dict
+            For every label seen so far, in order of appearance.
+        """
+        if self._forest is None:
+            return {}
+        return dict(zip(self._labels, self._forest.estimate_one(x), strict=False))
+
+    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
+        """The label with the largest share of the votes; None before the first example.
+
+        Parameters
+        ----------
+        x : dict
+            Features, by name.
+        **kwargs : Any
+            River's; not used.
+
+        Returns
+        -------
+        label : as it was learned
+        """
+        if self._forest is None:
+            return None
+        shares = self._forest.estimate_one(x)
+        return self._labels[shares.index(max(shares))]
+
+    def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Each label's share of the votes, for every row.
+
+        Parameters
+        ----------
+        X : DataFrame
+            A row a query, a column a feature.
+
+        Returns
+        -------
+        shares : DataFrame
+            X's index; a column for every label seen so far.
+        """
+        import pandas as pd
+
+        shares = self._shares_of_many(X)
+        return pd.DataFrame(shares, index=X.index, columns=self._labels[: shares.shape[1]])
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series:
+        """The label with the largest share of the votes, for every row.
+
+        Parameters
+        ----------
+        X : DataFrame
+            A row a query, a column a feature.
+
+        Returns
+        -------
+        labels : Series
+            With X's index; None before the first example.
+        """
+        import pandas as pd
+
+        shares = self._shares_of_many(X)
+        if shares.size == 0:
+            return pd.Series([None] * len(X), index=X.index, dtype=object)
+        best = shares.argmax(axis=1).tolist()
+        return pd.Series([self._labels[code] for code in best], index=X.index)
+
+    def _shares_of_many(self, X: pd.DataFrame) -> NDArray[np.float64]:
+        if self._forest is None:
+            return np.empty((len(X), 0))
+        if len(X) == 0:
+            return np.empty((0, len(self._labels)))
+        return self._forest.estimate(X, self._n_threads())
+
+    @contextmanager
+    def _naming(self, labels: list[Any]) -> Iterator[None]:
+        """Give new labels their codes, unless then nothing is learned."""
+        known = len(self._labels)
+        seen = 0 if self._forest is None else self._forest.examples_seen
+        try:
+            for label in labels:
+                _check_label(label)
+                if label not in self._codes:
+                    self._codes[label] = np.full((1, 1), float(len(self._labels)))
+                    self._labels.append(label)
+            yield
+        except BaseException:
+            if self._forest is None or self._forest.examples_seen == seen:
+                for label in self._labels[known:]:
+                    del self._codes[label]
+                del self._labels[known:]
+            raise
+
+
+def _check_label(label: Any) -> None:
+    if not isinstance(label, Hashable):
+        raise TypeError(f"y must be hashable, such as bool, int or str; got {label!r}")
+    if label is None or (isinstance(label, float) and math.isnan(label)):
+        raise ValueError(f"y must be a label, got {label!r}; leave out examples that have none")

@@ -1,0 +1,136 @@
+"""The regressor on dicts of features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from river import base
+
+from boundary_forest._base import BaseBoundaryForest
+from boundary_forest.regressor import BoundaryForestRegressor as SklearnRegressor
+from boundary_forest.river.base import RiverForest, check_lengths
+from boundary_forest.river.named_forest import number, numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class BoundaryForestRegressor(RiverForest, base.MiniBatchRegressor):
+    """Online nearest-neighbour regression with a Boundary Forest.
+
+    The same learner as :class:`boundary_forest.BoundaryForestRegressor`, with one target.
+
+    Parameters
+    ----------
+    n_estimators : int, default=50
+        Trees (the paper's n_T). Time and memory grow with it.
+    max_children : int or None, default=50
+        Most children a node may have (k); None is unlimited.
+    metric : str or callable, default="euclidean"
+        As for :class:`boundary_forest.BoundaryForestClassifier`.
+    metric_params : dict or None, default=None
+        Further arguments of the metric.
+    n_jobs : int or None, default=None
+        Threads for the mini-batch methods; None is 1, -1 all cores. Answers do not depend on it.
+    seed : int or None, default=None
+        Seed of the forest (scikit-learn's ``random_state``); None draws one at the first example.
+    epsilon : float or "auto", default="auto"
+        A tree keeps an example if its target is further than this from the target that the tree
+        ends at. "auto" is a tenth of the standard deviation of the targets that came before.
+
+    Notes
+    -----
+    Features are treated as by :class:`BoundaryForestClassifier`. Before the first example the
+    answer is 0.0.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics, preprocessing
+    >>> from boundary_forest.river import BoundaryForestRegressor
+    >>> model = preprocessing.StandardScaler() | BoundaryForestRegressor(seed=0)
+    >>> error = evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
+    >>> error.get() < 1.0
+    True
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 50,
+        max_children: int | None = 50,
+        metric: str | Callable[..., float] = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        seed: int | None = None,
+        epsilon: float | str = "auto",
+    ) -> None:
+        self.epsilon = epsilon
+        super().__init__(n_estimators, max_children, metric, metric_params, n_jobs, seed)
+
+    def _estimator(self) -> BaseBoundaryForest:
+        return SklearnRegressor(epsilon=self.epsilon, **self._shared_parameters())
+
+    def learn_one(self, x: dict[Any, Any], y: float) -> None:
+        """Learn one example.
+
+        Parameters
+        ----------
+        x : dict
+            Its features, by name.
+        y : float
+            Its target.
+        """
+        self._learn_one(x, np.full((1, 1), number("y", y)))
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
+        """Learn the rows of a frame, in their order; the same as one by one.
+
+        Parameters
+        ----------
+        X : DataFrame
+            A row an example, a column a feature.
+        y : Series
+            Their targets, in the same order.
+        """
+        check_lengths(X, y)
+        if len(y):
+            targets = np.asarray(numbers("y", y), dtype=np.float64)
+            self._learn_many(X, np.ascontiguousarray(targets[:, None]))
+
+    def predict_one(self, x: dict[Any, Any]) -> float:
+        """The Shepard-weighted mean of the targets that the trees end at.
+
+        Parameters
+        ----------
+        x : dict
+            Features, by name.
+
+        Returns
+        -------
+        y : float
+            0.0 before the first example.
+        """
+        if self._forest is None:
+            return 0.0
+        return self._forest.estimate_one(x)[0]
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series:
+        """The Shepard-weighted mean of the targets that the trees end at, for every row.
+
+        Parameters
+        ----------
+        X : DataFrame
+            A row a query, a column a feature.
+
+        Returns
+        -------
+        y : Series
+            With X's index; 0.0 before the first example.
+        """
+        import pandas as pd
+
+        means = np.zeros(len(X))
+        if self._forest is not None and len(X):
+            means = self._forest.estimate(X, self._n_threads())[:, 0]
+        return pd.Series(means, index=X.index)

@@ -1,0 +1,106 @@
+"""Why an answer: explain() tells the paths that the trees took and what each end weighed."""
+
+import json
+
+import numpy as np
+import pytest
+from conftest import make_task
+
+from boundary_forest import BoundaryForest
+
+
+@pytest.fixture(params=["classifier", "regressor", "neighbors"])
+def asked(request):
+    task = make_task(request.param)
+    forest = task.taught(n_estimators=9, max_children=3)
+    return request.param, task, forest, forest.explain(task.queries[0] + 0.25)
+
+
+def test_paths_lead_from_the_roots_to_what_apply_finds(asked):
+    _, task, forest, explanation = asked
+    query = task.queries[:1] + 0.25
+    state = forest._engine.state()
+    ends = [tree.steps[-1].arrival for tree in explanation.trees]
+    assert ends == forest.apply(query)[0].tolist()
+    for (slots, parents), tree in zip(state["trees"], explanation.trees, strict=True):
+        arrivals = state["arrivals"][slots].tolist()
+        path = [arrivals.index(step.arrival) for step in tree.steps]
+        assert path[0] == 0
+        assert [parents[v] for v in path[1:]] == path[:-1]
+        for step in tree.steps:
+            assert step.distance == pytest.approx(np.linalg.norm(task.X[step.arrival] - query[0]))
+
+
+def test_weights_are_shares_that_make_the_answer(asked):
+    name, task, forest, explanation = asked
+    query = task.queries[:1] + 0.25
+    weights = [tree.weight for tree in explanation.trees]
+    ends = [tree.steps[-1] for tree in explanation.trees]
+    assert sum(weights) == pytest.approx(1)
+    assert 0 <= explanation.confidence <= 1
+    if name == "classifier":
+        assert explanation.answer == forest.predict(query)[0]
+        share = sum(
+            w for w, end in zip(weights, ends, strict=True) if end.label == explanation.answer
+        )
+        assert explanation.confidence == pytest.approx(share)
+    elif name == "regressor":
+        assert explanation.answer == forest.predict(query)[0]
+        mean = sum(w * end.label for w, end in zip(weights, ends, strict=True))
+        assert explanation.answer == pytest.approx(mean)
+    else:
+        assert explanation.answer == forest.kneighbors(query, 1)[1][0, 0]
+        agree = [end.arrival == explanation.answer for end in ends]
+        assert explanation.confidence == np.mean(agree)
+        assert all((w > 0) == same for w, same in zip(weights, agree, strict=True))
+
+
+def test_an_explanation_prints_a_line_a_tree_and_goes_into_json(asked):
+    _, _, _, explanation = asked
+    lines = str(explanation).splitlines()
+    assert len(lines) == 10
+    assert lines[0].startswith(f"answer {explanation.answer!r}, confidence ")
+    as_dict = json.loads(json.dumps(explanation.to_dict()))
+    assert as_dict["answer"] == explanation.answer
+    assert len(as_dict["trees"]) == 9
+    assert set(as_dict["trees"][0]["steps"][0]) == {"arrival", "distance", "label"}
+
+
+def test_an_exact_match_decides_alone_and_with_full_confidence(classification):
+    forest = classification.taught(n_estimators=9)
+    row = int(forest.apply(classification.X[-1:])[0, 0])
+    explanation = forest.explain(classification.X[row])
+    assert explanation.answer == classification.y[row]
+    assert all(tree.weight == 0 for tree in explanation.trees if tree.steps[-1].distance > 0)
+
+
+def test_before_the_trees_are_planted_the_nearest_example_is_the_whole_path(classification):
+    forest = classification.forest(n_estimators=50)
+    forest.partial_fit(classification.X[:3], classification.y[:3])
+    explanation = forest.explain(classification.X[1])
+    assert {tree.steps[0].arrival for tree in explanation.trees} == {1}
+    assert explanation.confidence == pytest.approx(1)
+
+
+def test_text_labels_and_ids_are_shown_as_they_were_given(classification, retrieval):
+    names = np.array(["low", "middle", "high"])[classification.y]
+    forest = classification.forest().fit(classification.X, names)
+    explanation = forest.explain(classification.queries[0])
+    assert explanation.answer in names
+    assert all(step.label in names for tree in explanation.trees for step in tree.steps)
+    index = retrieval.forest().fit(retrieval.X, ids=[f"row {i}" for i in range(40)])
+    assert index.explain(retrieval.X[7]).answer == "row 7"
+
+
+def test_the_general_form_explains_with_its_own_estimator(regression):
+    forest = BoundaryForest(
+        n_estimators=5, estimator=lambda y, nodes: max(n.label[0] for n in nodes), random_state=0
+    ).fit(regression.X, regression.y)
+    explanation = forest.explain(regression.queries[0])
+    assert explanation.answer == forest.predict(regression.queries[:1])[0]
+
+
+def test_one_query_is_explained_at_a_time(classification):
+    forest = classification.taught()
+    with pytest.raises(ValueError, match="x must be one query, got 2"):
+        forest.explain(classification.queries[:2])
