@@ -172,7 +172,9 @@ class Forest {
     nb::list trees;
     for (Found& path : paths.trees) trees.append(to_tuple(std::move(path)));
     const std::size_t n = paths.weights.size();
-    return nb::make_tuple(trees, to_numpy(std::move(paths.weights), {n}));
+    const std::size_t length = paths.estimate.size();
+    return nb::make_tuple(trees, to_numpy(std::move(paths.weights), {n}),
+                          to_numpy(std::move(paths.estimate), {1, length}));
   }
 
   nb::tuple examples(const Slots& slots) {

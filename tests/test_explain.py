@@ -93,11 +93,25 @@ def test_text_labels_and_ids_are_shown_as_they_were_given(classification, retrie
 
 
 def test_the_general_form_explains_with_its_own_estimator(regression):
+    """What a function makes of its nodes is its own affair, so they are shown as equals."""
     forest = BoundaryForest(
         n_estimators=5, estimator=lambda y, nodes: max(n.label[0] for n in nodes), random_state=0
     ).fit(regression.X, regression.y)
-    explanation = forest.explain(regression.queries[0])
-    assert explanation.answer == forest.predict(regression.queries[:1])[0]
+    explanation = forest.explain(regression.queries[0] + 0.25)
+    ends = [tree.steps[-1].label for tree in explanation.trees]
+    assert explanation.answer == max(ends)
+    assert [tree.weight for tree in explanation.trees] == pytest.approx([0.2] * 5)
+    usual = np.std(regression.y)
+    assert explanation.confidence == pytest.approx(max(0, 1 - np.std(ends) / usual))
+    json.dumps(explanation.to_dict())
+
+
+def test_explaining_counts_what_it_compared_and_no_more(classification):
+    forest = classification.forest(n_estimators=50)
+    forest.partial_fit(classification.X[:3], classification.y[:3])
+    before = forest.stats()["comparisons"]["query"]
+    forest.explain(classification.X[1])
+    assert forest.stats()["comparisons"]["query"] - before == 3
 
 
 def test_one_query_is_explained_at_a_time(classification):

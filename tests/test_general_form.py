@@ -138,3 +138,11 @@ def test_one_number_a_label_stays_one_number_an_answer(data):
     forest = BoundaryForest(**SMALL).fit(X, y)
     with pytest.raises(ValueError, match="y has 1 numbers a row, but the first batch had 2"):
         forest.partial_fit(X, y[:, 0])
+
+
+def test_examples_may_have_ids(data):
+    X, y = data
+    forest = BoundaryForest(label_metric="always", **SMALL)
+    forest.fit(X[:50], y[:50], ids=[f"row {i}" for i in range(50)])
+    forest.partial_fit(X[50:60] + 10, y[50:60], ids=[f"row {i}" for i in range(50, 60)])
+    assert forest.kneighbors(X[55:56] + 10, 1)[1].tolist() == [["row 55"]]

@@ -134,3 +134,15 @@ def test_pickling_while_another_thread_learns_gives_a_forest_between_two_calls()
         assert n % 10 == 0
         assert one.fingerprint() == plain.fingerprint()
         assert one.kneighbors(X[n - 1 : n], 1, return_distance=False).tolist() == [[n - 1]]
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy], ids=["copy", "deepcopy"])
+def test_a_copy_and_its_original_go_their_own_ways(way):
+    original = BoundaryForestClassifier(n_estimators=1).fit([[0], [9]], ["a", "b"], ids=[1, 2])
+    other = way(original)
+    other.partial_fit([[5]], ["c"], ids=[3])
+    original.partial_fit([[5]], ["d"], ids=[3])
+    assert other.predict([[5]]).tolist() == ["c"]
+    assert original.predict([[5]]).tolist() == ["d"]
+    assert other.classes_.tolist() == ["a", "b", "c"]
+    assert original.kneighbors([[5]], 1)[1].tolist() == [[3]]

@@ -483,8 +483,9 @@ def test_without_river_the_extra_is_named():
     code = "import sys; sys.modules['river'] = None; import boundary_forest.river"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode != 0
-    assert 'ImportError: boundary_forest.river needs River and pandas: pip install "boundary' in (
-        done.stderr
+    assert (
+        'ModuleNotFoundError: boundary_forest.river needs River and pandas: pip install "boundary'
+        in (done.stderr)
     )
 
 
@@ -501,3 +502,20 @@ def test_features_that_keep_appearing_cost_few_copies_and_change_no_answer():
         widths.add(late._forest.columns.width)
     assert len(widths) < 30
     assert [late.predict_proba_one(x) for x in rows] == [early.predict_proba_one(x) for x in rows]
+
+
+def test_a_feature_that_came_with_a_failing_call_is_forgotten():
+    def metric(x, y):
+        if len(x) > 1:
+            raise ZeroDivisionError
+        return float(abs(x - y).sum())
+
+    model = BoundaryForestClassifier(2, metric=metric, seed=1)
+    for i in range(5):
+        model.learn_one({"a": float(i)}, i % 2)
+    before = [model.predict_proba_one({"a": i + 0.25}) for i in range(5)]
+    with pytest.raises(ValueError, match="metric raised ZeroDivisionError"):
+        model.learn_one({"a": 1.0, "b": 2.0}, 0)
+    assert [model.predict_proba_one({"a": i + 0.25}) for i in range(5)] == before
+    model.learn_one({"a": 7.0}, 1)
+    assert model.predict_one({"a": 7.0}) == 1

@@ -83,3 +83,11 @@ def test_engine_serves_the_regressor_and_is_copied_with_its_model():
 def test_engine_says_that_it_measures_itself():
     with pytest.raises(TypeError, match="metric"):
         BoundaryForestEngine().dist_func(({"a": 1.0}, 0), ({"a": 1.0}, 0))
+
+
+def test_hamming_counts_the_features_there_are():
+    """A forest with columns to spare would divide by those too."""
+    engine = BoundaryForestEngine(metric="hamming")
+    engine.append(({f"x{i}": 0.0 for i in range(17)}, "label"))
+    _, distances = engine.search(({f"x{i}": 1.0 for i in range(17)}, None), 1)
+    assert distances == [1.0]

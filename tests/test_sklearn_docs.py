@@ -10,6 +10,7 @@ import pkgutil
 import pytest
 
 import boundary_forest
+from boundary_forest.explanation import Explanation
 
 MODULES = sorted(
     module.name
@@ -21,6 +22,7 @@ PUBLIC = [
     for name in boundary_forest.__all__
     if inspect.isclass(getattr(boundary_forest, name))
 ]
+RIVER = ["BoundaryForestClassifier", "BoundaryForestEngine", "BoundaryForestRegressor"]
 OPTIONAL = {"river", "pandas", "typer", "rich", "pyarrow", "matplotlib", "plotly"}
 
 
@@ -45,13 +47,41 @@ def test_every_estimator_shows_how_good_it_is(estimator):
 
 @pytest.mark.parametrize("estimator", PUBLIC)
 def test_every_public_method_is_documented_with_its_parameters(estimator):
-    ours = [base for base in estimator.__mro__ if base.__module__.startswith("boundary_forest")]
-    names = {name for base in ours for name in vars(base) if not name.startswith("_")}
-    for name in sorted(names):
-        member = inspect.getattr_static(estimator, name)
-        if not inspect.isfunction(member):
-            continue
+    for name, member in public_methods(estimator).items():
         text = inspect.getdoc(member)
         assert text, name
         for parameter in list(inspect.signature(member).parameters)[1:]:
             assert f"{parameter} :" in text, (name, parameter)
+
+
+@pytest.mark.parametrize("described", [*PUBLIC, Explanation])
+def test_every_public_method_has_an_example(described):
+    assert public_methods(described)
+    assert without_example(described) == []
+
+
+@pytest.mark.parametrize("name", RIVER)
+def test_every_public_method_for_river_has_an_example(name):
+    pytest.importorskip("river", reason="river is not installed")
+    river = importlib.import_module("boundary_forest.river")
+    assert sorted(river.__all__) == RIVER
+    described = getattr(river, name)
+    assert public_methods(described)
+    assert without_example(described) == []
+
+
+def public_methods(described):
+    """The class's own public methods and those it has from our classes, by name."""
+    ours = [base for base in described.__mro__ if base.__module__.startswith("boundary_forest")]
+    names = {name for base in ours for name in vars(base) if not name.startswith("_")}
+    members = {name: inspect.getattr_static(described, name) for name in sorted(names)}
+    return {name: member for name, member in members.items() if inspect.isfunction(member)}
+
+
+def without_example(described):
+    parser = doctest.DocTestParser()
+    return [
+        name
+        for name, member in public_methods(described).items()
+        if not any(one.want for one in parser.get_examples(inspect.getdoc(member) or ""))
+    ]

@@ -145,10 +145,12 @@ void BoundaryForest::learn_block(const RowsView& rows, const double* labels, con
   } else {
     static_cast<void>(thresholds(first, rows.n));
     const QueryRows queries(store_, first, rows.n);
+    Counts asked;
     for (std::size_t y = 0; y * n_T < v.size(); ++y)
-      std::fill_n(v.begin() + static_cast<std::ptrdiff_t>(y * n_T), n_T,
-                  nearest_buffered(queries, y, first + static_cast<Slot>(y), progress_.seen + y,
-                                   tree_costs_[0]));
+      std::fill_n(
+          v.begin() + static_cast<std::ptrdiff_t>(y * n_T), n_T,
+          nearest_buffered(queries, y, first + static_cast<Slot>(y), progress_.seen + y, asked));
+    publication_.count_queries(asked);
   }
   progress_.seen += rows.n;
   for (std::size_t y = 0, columns = answers.size() / rows.n; y * n_T < v.size(); ++y)

@@ -1,6 +1,7 @@
 // Algorithm 2, the asking side: BFQuery and the answers made of it.
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "boundary_forest/boundary_forest.hpp"
 
@@ -120,19 +121,16 @@ Paths BoundaryForest::paths(const RowsView& row) {
   const Prefix& prefix = reading.prefix;
   const QueryRows query(row, store_);
   Paths out;
-  std::vector<Leaf> v;
+  std::vector<Leaf> v(params_.n_T);
+  if (!prefix.planted()) BFQuery(query, reading, v.data(), Run{});
   for (std::size_t t = 0; t < trees_.size(); ++t) {
-    std::vector<Slot> slots;
+    std::vector<Slot> slots = {v[t].example};
     if (prefix.planted()) {
-      const auto [node, at] =
-          trees_[t]->BTQuery(query, 0, prefix.seen, prefix.nodes[t], reading.cost);
-      for (NodeId w = node; w != nothing; w = trees_[t]->parent(w))
+      NodeId w = 0;
+      std::tie(w, v[t]) = trees_[t]->BTQuery(query, 0, prefix.seen, prefix.nodes[t], reading.cost);
+      for (slots.clear(); w != nothing; w = trees_[t]->parent(w))
         slots.push_back(trees_[t]->example(w));
       std::reverse(slots.begin(), slots.end());
-      v.push_back(at);
-    } else {
-      v.push_back(nearest_buffered(query, 0, prefix.stored, prefix.seen, reading.cost));
-      slots = {v.back().example};
     }
     std::vector<double> distances(slots.size());
     for (std::size_t j = 0; j < slots.size(); ++j) {
@@ -150,6 +148,9 @@ Paths BoundaryForest::paths(const RowsView& row) {
                               : d_->distance(v_i.reduced));
   const double sum = shepard_weights(out.weights);  // 0 for the closest: it decides alone
   for (double& weight : out.weights) weight /= sum;
+  const bool vote = params_.estimator == Estimator::shepard_vote;
+  out.estimate.resize(vote ? prefix.n_classes : params_.label_length);
+  E(v, out.estimate);
   return out;
 }
 
@@ -160,7 +161,7 @@ Neighbors BoundaryForest::neighbors(const RowsView& rows, std::size_t n, const R
   if (n < 1 || n > prefix.stored)
     throw std::invalid_argument("n_neighbors must be between 1 and the " +
                                 std::to_string(prefix.stored) + " examples stored, got " +
-                                std::to_string(n));
+                                std::to_string(n) + "; learn more first, or ask for fewer");
   Neighbors out{{rows.n, n, std::vector<double>(rows.n * n)},
                 {rows.n, n, std::vector<Arrival>(rows.n * n)}};
   std::vector<Leaf> v(n == 1 ? std::min(rows.n, block_rows) * n_T : 0);

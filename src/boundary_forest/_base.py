@@ -327,7 +327,8 @@ class BaseBoundaryForest(CopiedWithEngine, BaseEstimator):
             ``examples_seen`` and ``examples_stored``; ``nodes_per_tree``; ``comparisons`` (the
             paper's unit, totals over all trees) and ``evaluations`` (distances really computed),
             each for ``learn`` and ``query``; ``bytes`` of ``positions``, ``examples`` (labels and
-            arrival numbers), ``trees`` and in ``total``; ``instruction_set``.
+            arrival numbers), ``trees``, ``ids`` (if examples have them; 24 an example, and the
+            text of those that are text) and in ``total``; ``instruction_set``.
 
         Examples
         --------
@@ -336,14 +337,19 @@ class BaseBoundaryForest(CopiedWithEngine, BaseEstimator):
         >>> forest.stats()["examples_seen"]
         2
         """
-        check_is_fitted(self, "_engine")
-        return self._engine.stats()
+        view = self._view()
+        check_is_fitted(view, "_engine")
+        stats = view._engine.stats()
+        stats["bytes"]["ids"] = 0 if view._ids is None else view._ids.n_bytes
+        stats["bytes"]["total"] += stats["bytes"]["ids"]
+        return stats
 
     def fingerprint(self) -> str:
         """A hash of the whole forest: parameters, seed, trees, positions and labels.
 
-        Two forests with the same fingerprint give the same answers. It does not depend on
-        ``n_jobs``, on how the stream was cut into batches, or on the instruction set.
+        Two forests with the same fingerprint give the same answers, provided that functions of the
+        same name are the same. It does not depend on ``n_jobs``, on how the stream was cut into
+        batches, or on the instruction set.
 
         Returns
         -------
@@ -362,7 +368,13 @@ class BaseBoundaryForest(CopiedWithEngine, BaseEstimator):
         view = self._view()
         check_is_fitted(view, "_engine")
         state = view._engine.state()
-        settings = {**view._settings, "metric": view._metric_in_use[0]}
+        metric, metric_params = view._metric_in_use
+        settings = {
+            **view._settings,
+            "metric": metric,
+            "metric_params": sorted((metric_params or {}).items()),
+            "E": getattr(view, "_estimate_with", None),
+        }
         return digest_of(settings, state, view._label_names(state["labels"]))
 
     def _asked(
@@ -396,4 +408,6 @@ class BaseBoundaryForest(CopiedWithEngine, BaseEstimator):
         return checked
 
     def _n_threads(self) -> int:
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
+            raise ValueError(f"n_jobs must be None or an integer but 0, got {self.n_jobs!r}")
         return int(effective_n_jobs(self.n_jobs))

@@ -89,8 +89,8 @@ class BoundaryForestClassifier(ClassifierMixin, PredictingForest):
         y : array-like of shape (n_samples,)
             Their classes.
         ids : array-like of shape (n_samples,) or None, default=None
-            Names of your own for the examples, int64 or str, each used once; ``kneighbors`` then
-            answers with them. Either every batch has ids or none.
+            Names of your own for the examples, int64 or str, unique in the batch and among the
+            stored; ``kneighbors`` then answers with them. Either every batch has ids or none.
 
         Returns
         -------
@@ -118,8 +118,8 @@ class BoundaryForestClassifier(ClassifierMixin, PredictingForest):
         classes : array-like or None, default=None
             Classes that ``classes_`` should have even if none of their examples came yet.
         ids : array-like of shape (n_samples,) or None, default=None
-            Names of your own for the examples, int64 or str, each used once; ``kneighbors`` then
-            answers with them. Either every batch has ids or none.
+            Names of your own for the examples, int64 or str, unique in the batch and among the
+            stored; ``kneighbors`` then answers with them. Either every batch has ids or none.
 
         Returns
         -------
@@ -189,12 +189,12 @@ class BoundaryForestClassifier(ClassifierMixin, PredictingForest):
     def _concluded(
         self,
         rows: NDArray[Any],
+        estimate: NDArray[np.float64],
         trees: tuple[TreePath, ...],
         labels: NDArray[np.float64],
-        weights: NDArray[np.float64],
     ) -> tuple[Any, float]:
         """The answer and its share of the votes."""
-        shares, classes = self._shares(self._engine.estimate(rows, 1))
+        shares, classes = self._shares(estimate)
         best = shares[0].argmax()
         return classes[best : best + 1].tolist()[0], shares[0, best]
 
@@ -232,5 +232,4 @@ class BoundaryForestClassifier(ClassifierMixin, PredictingForest):
     def _label_rules(self) -> dict[str, Any]:
         return {"label_metric": "discrete", "estimator": "shepard_vote", "epsilon": 0.0}
 
-    def _label_names(self, labels: NDArray[np.float64]) -> list[Any]:
-        return self._published.table.decode(labels[:, 0])
+    _label_names = _shown

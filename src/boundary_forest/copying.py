@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from contextlib import AbstractContextManager
 from typing import Any
+
+TABLES = {"_ids", "_published"}
 
 
 class CopiedWithEngine:
@@ -32,6 +35,8 @@ class CopiedWithEngine:
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
         for name in ("_learning_lock", "_is_learning", "_engine"):
             state.pop(name, None)
+        for name in TABLES & state.keys():  # they grow with their engine, and each copy has its own
+            state[name] = copy.deepcopy(state[name])
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -47,7 +47,7 @@ def as_rows(X: NDArray[Any], element_type: str) -> NDArray[Any]:
     if not np.can_cast(X.dtype, rows.dtype) and not np.array_equal(rows, X):
         raise TypeError(
             f"X of dtype {X.dtype} has values that {element_type} cannot hold, and this forest "
-            f"keeps positions as {element_type}; set dtype='float64' before the first batch, or "
-            "round X yourself"
+            f"keeps positions as {element_type}, without rounding; pass X.astype('{element_type}') "
+            "if rounding is meant, else set dtype='float64' before the first batch"
         )
     return rows

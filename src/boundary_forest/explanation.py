@@ -65,7 +65,16 @@ class Explanation:
     trees: tuple[TreePath, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain dicts, lists and numbers."""
+        """The same as plain dicts, lists and numbers.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(random_state=0).fit([[0], [9]], ["a", "b"])
+        >>> told = forest.explain([8]).to_dict()
+        >>> told["answer"], told["confidence"], len(told["trees"])
+        ('b', 1.0, 50)
+        """
         return {
             "answer": self.answer,
             "confidence": self.confidence,
@@ -116,12 +125,12 @@ class ExplainingForest(BaseBoundaryForest):
         tree   0, weight 0.500: #0 'a' at 8 > #1 'b' at 1
         tree   1, weight 0.500: #1 'b' at 1
         """
-        one_row = x if np.ndim(x) == 2 else np.asarray(x).reshape(1, -1)
         view = self._view()
-        engine, rows = view._ask(one_row)
+        engine, rows = view._ask(np.asarray(x)[None] if np.ndim(x) == 1 else x)
         if len(rows) != 1:
             raise ValueError(f"x must be one query, got {len(rows)}")
-        paths, weights = engine.paths(rows)
+        paths, weights, estimate = engine.paths(rows)
+        weights = view._weighed(weights)
         met = np.unique(np.concatenate([slots[0] for slots, _ in paths]))
         _, labels, arrivals = engine.examples(met)
         shown = view._shown(labels)
@@ -135,7 +144,7 @@ class ExplainingForest(BaseBoundaryForest):
             ]
             trees.append(TreePath(tuple(steps), float(weight)))
             ends.append(places[-1])
-        answer, confidence = view._concluded(rows, tuple(trees), labels[ends], weights)
+        answer, confidence = view._concluded(rows, estimate, tuple(trees), labels[ends])
         return Explanation(answer, min(1.0, max(0.0, float(confidence))), tuple(trees))
 
     # What a subclass decides
@@ -145,18 +154,22 @@ class ExplainingForest(BaseBoundaryForest):
         shown: list[Any] = (labels[:, 0] if labels.shape[1] == 1 else labels).tolist()
         return shown
 
+    def _weighed(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What each tree's end weighs in the answer."""
+        return weights
+
     def _concluded(
         self,
         rows: NDArray[Any],
+        estimate: NDArray[np.float64],
         trees: tuple[TreePath, ...],
         labels: NDArray[np.float64],
-        weights: NDArray[np.float64],
     ) -> tuple[Any, float]:
         """The answer, and how far the trees agree on it.
 
         For numbers: 1 minus the deviation among the trees' labels over that of all labels seen.
         """
-        answer = self._answers(self._engine.estimate(rows, 1))[0]
+        weights = np.array([tree.weight for tree in trees])
         apart = np.sqrt(weights @ ((labels - weights @ labels) ** 2).sum(axis=1))
         usual = self._engine.label_deviation
-        return answer.tolist(), 1 - apart / usual if usual > 0 else 1.0
+        return self._answers(estimate)[0].tolist(), 1 - apart / usual if usual > 0 else 1.0

@@ -138,7 +138,7 @@ class BoundaryForest(ExplainingForest):
         self.epsilon = epsilon
         self.estimator = estimator
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
         """Forget everything and learn from the beginning.
 
         Parameters
@@ -147,15 +147,24 @@ class BoundaryForest(ExplainingForest):
             Positions, in the order in which they are learned.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Their label vectors.
+        ids : array-like of shape (n_samples,) or None, default=None
+            Names of your own for the examples, as for :class:`BoundaryForestClassifier`.
 
         Returns
         -------
         self : BoundaryForest
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForest
+        >>> forest = BoundaryForest(random_state=0).fit([[0], [9]], [[1, 0], [0, 1]])
+        >>> forest.predict([[1], [8]]).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
         """
-        self._learn(X, y, reset=True)
+        self._learn(X, y, reset=True, ids=ids)
         return self
 
-    def partial_fit(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
         """Go on learning.
 
         Parameters
@@ -164,12 +173,21 @@ class BoundaryForest(ExplainingForest):
             Positions, in the order in which they are learned.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Their label vectors, as long as before.
+        ids : array-like of shape (n_samples,) or None, default=None
+            Names of your own for the examples, as for :class:`BoundaryForestClassifier`.
 
         Returns
         -------
         self : BoundaryForest
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForest
+        >>> forest = BoundaryForest(random_state=0).partial_fit([[0]], [1.5])
+        >>> forest.partial_fit([[9]], [4.5]).predict([[1], [8]]).tolist()
+        [1.5, 4.5]
         """
-        self._learn(X, y, reset=False)
+        self._learn(X, y, reset=False, ids=ids)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -185,6 +203,13 @@ class BoundaryForest(ExplainingForest):
         labels : ndarray of shape (n_samples, n_labels)
             Of shape (n_samples,) if the labels learned were single numbers. For a callable E, an
             array of whatever it returned.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForest
+        >>> forest = BoundaryForest(estimator=lambda y, nodes: nodes[0].arrival, random_state=0)
+        >>> forest.fit([[0], [9]], [1.5, 4.5]).predict([[1], [8]]).tolist()
+        [0, 1]
         """
         view = self._view()
         engine, rows = view._ask(X)
@@ -209,12 +234,20 @@ class BoundaryForest(ExplainingForest):
     def _concluded(
         self,
         rows: NDArray[Any],
+        estimate: NDArray[np.float64],
         trees: tuple[TreePath, ...],
         labels: NDArray[np.float64],
-        weights: NDArray[np.float64],
     ) -> tuple[Any, float]:
-        answer, confidence = super()._concluded(rows, trees, labels, weights)
-        return (self.predict(rows)[0] if callable(self._estimate_with) else answer), confidence
+        answer, confidence = super()._concluded(rows, estimate, trees, labels)
+        if callable(self._estimate_with):
+            answer = self.predict(rows)[0].tolist()
+        return answer, confidence
+
+    def _weighed(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What a callable E makes of its nodes is not known, so they count alike."""
+        if callable(self._estimate_with):
+            return np.full(len(weights), 1 / len(weights))
+        return weights
 
     def _encode(
         self, y: Any, n_rows: int, *, reset: bool, classes: Any = None

@@ -102,7 +102,11 @@ class IdTable:
     def keep(self, arrivals: NDArray[np.int64], first: int, ids: NDArray[Any]) -> None:
         """Of the batch announced, these have been stored; the others' names are forgotten."""
         arrivals = np.sort(arrivals)
-        kept, n = ids[arrivals - first], self._n + len(arrivals)
+        self._append(arrivals, ids[arrivals - first])
+        self._publish()
+
+    def _append(self, arrivals: NDArray[np.int64], kept: NDArray[Any]) -> None:
+        n = self._n + len(arrivals)
         if n > len(self._ids):
             room = n + max(64, n // 8) if self._n else n
             self._arrivals = _grown(self._arrivals, self._n, room)
@@ -111,7 +115,6 @@ class IdTable:
         self._ids[self._n : n] = kept
         self._n = n
         self._sort_in(kept)
-        self._publish()
 
     # Asking
 
@@ -123,6 +126,12 @@ class IdTable:
         names[new] = coming[arrivals[new] - first]
         names[~new] = ids[:n][np.searchsorted(known[:n], arrivals[~new])]
         return names
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of the arrays; the text of str ids is Python's."""
+        runs = sum(run.nbytes for run in self._runs)
+        return self._arrivals.nbytes + self._ids.nbytes + runs
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self._arrivals[: self._n], self._ids[: self._n])
@@ -143,10 +152,8 @@ class IdTable:
 
 def _restored(arrivals: NDArray[np.int64], ids: NDArray[Any]) -> IdTable:
     table = IdTable(ids.dtype)
-    first = int(arrivals[0]) if len(arrivals) else 0
-    by_offset = np.empty(int(arrivals[-1]) - first + 1 if len(arrivals) else 0, dtype=ids.dtype)
-    by_offset[arrivals - first] = ids
-    table.keep(np.asarray(arrivals), first, by_offset)
+    table._append(arrivals, ids)
+    table._publish()
     return table
 
 

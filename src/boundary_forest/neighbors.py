@@ -133,8 +133,8 @@ class BoundaryForestNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             Positions, in the order in which they are learned.
         y : ignored
         ids : array-like of shape (n_samples,) or None, default=None
-            Names of your own for the examples, int64 or str, each used once; ``kneighbors`` then
-            answers with them. Either every batch has ids or none.
+            Names of your own for the examples, int64 or str, unique in the batch and among the
+            stored; ``kneighbors`` then answers with them. Either every batch has ids or none.
 
         Returns
         -------
@@ -159,8 +159,8 @@ class BoundaryForestNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             Positions, in the order in which they are learned.
         y : ignored
         ids : array-like of shape (n_samples,) or None, default=None
-            Names of your own for the examples, int64 or str, each used once; ``kneighbors`` then
-            answers with them. Either every batch has ids or none.
+            Names of your own for the examples, int64 or str, unique in the batch and among the
+            stored; ``kneighbors`` then answers with them. Either every batch has ids or none.
 
         Returns
         -------
@@ -277,8 +277,8 @@ class BoundaryForestNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             Positions, in the order in which they are learned.
         y : ignored
         ids : array-like of shape (n_samples,) or None, default=None
-            Names of your own for the examples, int64 or str, each used once; ``kneighbors`` then
-            answers with them. Either every batch has ids or none.
+            Names of your own for the examples, int64 or str, unique in the batch and among the
+            stored; ``kneighbors`` then answers with them. Either every batch has ids or none.
 
         Returns
         -------
@@ -363,13 +363,13 @@ class BoundaryForestNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _concluded(
         self,
         rows: NDArray[Any],
+        estimate: NDArray[np.float64],
         trees: tuple[TreePath, ...],
         labels: NDArray[np.float64],
-        weights: NDArray[np.float64],
     ) -> tuple[Any, float]:
         """The nearest example, and the share of the trees that found it."""
         arrivals = [tree.steps[-1].arrival for tree in trees]
-        nearest = next(a for a, w in zip(arrivals, weights, strict=True) if w > 0)
+        nearest = next(tree.steps[-1].arrival for tree in trees if tree.weight > 0)
         named = np.array([nearest]) if self._ids is None else self._ids.named(np.array([nearest]))
         return named.tolist()[0], arrivals.count(nearest) / len(arrivals)
 

@@ -231,19 +231,20 @@ def in_lanes(terms: Any, fold: Any = np.add) -> list[float]:
 
 
 def cosine(y: Row, X: Any) -> list[float]:
-    def of(qr: float, qq: float, rr: float) -> float:
+    qq = in_lanes((y * y)[None])[0]
+
+    def to(x: Row, qr: float, rr: float) -> float:
+        if not (0 < qq < math.inf and 0 < rr < math.inf):
+            return 0.0 if (y == x).all() else 1.0 if qq == 0 or rr == 0 else math.inf
         if qr == qq == rr:
             return 0.0
-        if qq == 0 or rr == 0:
-            return 1.0
         norms = math.sqrt(qq * rr)
-        if not (0 < norms < math.inf):
+        if not 0 < norms < math.inf:
             norms = math.sqrt(qq) * math.sqrt(rr)
         distance = 1 - qr / norms
         return 0.0 if distance < 0 else distance
 
-    qq = in_lanes((y * y)[None])[0]
-    return [of(qr, qq, rr) for qr, rr in zip(in_lanes(y * X), in_lanes(X * X), strict=True)]
+    return [to(*args) for args in zip(X, in_lanes(y * X), in_lanes(X * X), strict=True)]
 
 
 def canberra(y: Row, X: Any) -> list[float]:

@@ -112,8 +112,8 @@ class BoundaryForestRegressor(MultiOutputMixin, RegressorMixin, PredictingForest
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Their targets.
         ids : array-like of shape (n_samples,) or None, default=None
-            Names of your own for the examples, int64 or str, each used once; ``kneighbors`` then
-            answers with them. Either every batch has ids or none.
+            Names of your own for the examples, int64 or str, unique in the batch and among the
+            stored; ``kneighbors`` then answers with them. Either every batch has ids or none.
 
         Returns
         -------
@@ -139,8 +139,8 @@ class BoundaryForestRegressor(MultiOutputMixin, RegressorMixin, PredictingForest
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Their targets, with as many outputs as before.
         ids : array-like of shape (n_samples,) or None, default=None
-            Names of your own for the examples, int64 or str, each used once; ``kneighbors`` then
-            answers with them. Either every batch has ids or none.
+            Names of your own for the examples, int64 or str, unique in the batch and among the
+            stored; ``kneighbors`` then answers with them. Either every batch has ids or none.
 
         Returns
         -------

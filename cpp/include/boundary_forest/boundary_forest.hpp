@@ -1,4 +1,5 @@
-// ALGORITHM 2 of the paper: the boundary forest. BFQuery, BFTrain, BFInitialization.
+// ALGORITHM 2 of the paper: the boundary forest. BFTrain and BFInitialization are in learning.cpp,
+// BFQuery is in querying.cpp.
 //
 // Each tree learns and is asked apart from the others, so trees are spread over threads. Learning
 // goes block by block: a block's examples are staged in the store, every tree trains on them in
@@ -55,6 +56,7 @@ struct Found {
 struct Paths {
   std::vector<Found> trees;
   std::vector<double> weights;
+  std::vector<double> estimate;  // as estimate() would have it
 };
 
 struct Examples {
@@ -108,8 +110,8 @@ class BoundaryForest {
   // outside the engine. Slots never change.
   Found found(const RowsView& rows, const Run& run);
 
-  // For one query: per tree, the examples from the root to the locally closest one; and the share
-  // that each tree's end has in E's answer.
+  // For one query: per tree, the examples from the root to the locally closest one; the share that
+  // each tree's end has in E's answer; and that answer.
   Paths paths(const RowsView& row);
 
   // The standard deviation of the labels seen (of many outputs, the root of the summed variances).

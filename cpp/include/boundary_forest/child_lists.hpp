@@ -149,25 +149,25 @@ class ChildLists {
 
   void add_chunk() {
     const std::size_t begin = pool_.capacity();
-    if (begin + pool_.chunk_elements() > 2 * std::size_t{no_pair})
-      throw std::length_error("a tree's child lists are full, at more than 80 million nodes");
+    if (begin + pool_.chunk_elements() > 4 * std::size_t{no_four})
+      throw std::length_error("a tree's child lists are full, at more than 130 million nodes");
     pool_.grow_to(begin + 1);
     for (std::size_t at = begin; at < pool_.capacity(); at += words_of(n_classes - 1))
       add_free(static_cast<Ref>(at), n_classes - 1);
   }
 
   // Free lists of a class are chained both ways. Their first word has a mark that no count has, the
-  // class and the one before (in pairs of words); their second word the next.
+  // class and the one before (in fours of words); their second word the next.
   static constexpr std::uint32_t free_mark = 0x80000000U;
-  static constexpr std::uint32_t no_pair = 0x0FFFFFFFU;
+  static constexpr std::uint32_t no_four = 0x0FFFFFFFU;
 
   static std::uint32_t header(unsigned size_class, Ref before) {
-    return free_mark | (size_class << 28) | (before == nothing ? no_pair : before / 2);
+    return free_mark | (size_class << 28) | (before == nothing ? no_four : before / 4);
   }
 
   bool is_free(Ref list, unsigned size_class) const {
     const std::uint32_t first = pool_[list].load(std::memory_order_relaxed);
-    return (first & ~no_pair) == (header(size_class, nothing) & ~no_pair);
+    return (first & ~no_four) == (header(size_class, nothing) & ~no_four);
   }
 
   void add_free(Ref list, unsigned size_class) {
@@ -181,8 +181,8 @@ class ChildLists {
 
   void remove_free(Ref list, unsigned size_class) {
     Word* words = pool_.at(list);
-    const std::uint32_t pair = words[0].load(std::memory_order_relaxed) & no_pair;
-    const Ref before = pair == no_pair ? nothing : pair * 2;
+    const std::uint32_t four = words[0].load(std::memory_order_relaxed) & no_four;
+    const Ref before = four == no_four ? nothing : four * 4;
     const Ref after = words[1].load(std::memory_order_relaxed);
     if (before == nothing)
       free_[size_class] = after;

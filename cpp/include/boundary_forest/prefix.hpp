@@ -20,7 +20,7 @@ struct Prefix {
   std::uint64_t seen = 0;       // examples that had arrived
   Slot stored = 0;              // examples that are stored
   std::uint32_t n_classes = 0;  // 1 + the largest class code
-  Spread spread;                // of the labels, for epsilon = \"auto\"
+  Spread spread;                // of the labels, for epsilon = "auto"
   std::vector<NodeId> nodes;    // nodes of each tree; 0 while the first n_T examples are awaited
 
   bool planted() const { return nodes[0] > 0; }

@@ -142,10 +142,22 @@ BF_INLINE double dot(const Q* q, const R* r, std::size_t n) {
   return fold<A, Add>(q, r, n, [](auto x, auto y) { return x * y; });
 }
 
-// 1 - cos, exactly 0 for equal rows. A row of zeros is at 1 from all others.
-BF_INLINE double cosine_distance(double qr, double qq, double rr) {
+template <class Q, class R>
+BF_INLINE bool same_rows(const Q* q, const R* r, std::size_t n) {
+  std::size_t i = 0;
+  while (i < n && static_cast<double>(q[i]) == static_cast<double>(r[i])) ++i;
+  return i == n;
+}
+
+// 1 - cos, exactly 0 for equal rows, also where their squares over- or underflow. A row of zeros is
+// at 1 from all others.
+template <class A, class Q, class R>
+BF_INLINE double cosine_distance(const Q* q, const R* r, std::size_t n, double qq) {
+  const double qr = dot<A>(q, r, n);
+  const double rr = dot<A>(r, r, n);
+  if (!(qq > 0.0 && rr > 0.0 && qq <= __DBL_MAX__ && rr <= __DBL_MAX__))
+    return same_rows(q, r, n) ? 0.0 : qq == 0.0 || rr == 0.0 ? 1.0 : __builtin_inf();
   if (qr == qq && qq == rr) return 0.0;
-  if (qq == 0.0 || rr == 0.0) return 1.0;
   double norms = __builtin_sqrt(qq * rr);
   if (!(norms > 0.0 && norms <= __DBL_MAX__)) norms = __builtin_sqrt(qq) * __builtin_sqrt(rr);
   const double distance = 1.0 - qr / norms;
@@ -178,8 +190,7 @@ BF_INLINE double reduced_distance(const Q* q, const R* r, std::size_t n, double 
         powers[l] = __builtin_pow(powers[l], p);
       return powers;
     });
-  if constexpr (formula == Formula::cosine)
-    return cosine_distance(dot<A>(q, r, n), qq, dot<A>(r, r, n));
+  if constexpr (formula == Formula::cosine) return cosine_distance<A>(q, r, n, qq);
   if constexpr (formula == Formula::inner_product) return -dot<A>(q, r, n);
 }
 

@@ -6,9 +6,10 @@ its engine is made of, and ``named_forest.py`` turns dicts and frames into the e
 
 try:
     import river as _river  # noqa: F401
-except ImportError as error:
-    raise ImportError(
-        'boundary_forest.river needs River and pandas: pip install "boundary-forest[river]"'
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        'boundary_forest.river needs River and pandas: pip install "boundary-forest[river]"',
+        name=error.name,
     ) from error
 
 from boundary_forest.river.classifier import BoundaryForestClassifier

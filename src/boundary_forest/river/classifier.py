@@ -92,6 +92,15 @@ class BoundaryForestClassifier(RiverForest, base.MiniBatchClassifier):
             Its features, by name.
         y : bool, int, str or whatever is hashable
             Its label.
+
+        Examples
+        --------
+        >>> from boundary_forest.river import BoundaryForestClassifier
+        >>> model = BoundaryForestClassifier(seed=0)
+        >>> model.learn_one({"size": 0}, "a")
+        >>> model.learn_one({"size": 9}, "b")
+        >>> model.predict_one({"size": 8})
+        'b'
         """
         try:
             code = self._codes.get(y)
@@ -112,6 +121,15 @@ class BoundaryForestClassifier(RiverForest, base.MiniBatchClassifier):
             A row an example, a column a feature.
         y : Series
             Their labels, in the same order.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from boundary_forest.river import BoundaryForestClassifier
+        >>> model, X = BoundaryForestClassifier(seed=0), pd.DataFrame({"size": [0, 9]})
+        >>> model.learn_many(X, pd.Series(["a", "b"]))
+        >>> model.predict_one({"size": 8})
+        'b'
         """
         labels = y.tolist()
         check_lengths(X, labels)
@@ -133,6 +151,15 @@ class BoundaryForestClassifier(RiverForest, base.MiniBatchClassifier):
         -------
         shares : dict
             For every label seen so far, in order of appearance.
+
+        Examples
+        --------
+        >>> from boundary_forest.river import BoundaryForestClassifier
+        >>> model = BoundaryForestClassifier(seed=0)
+        >>> model.learn_one({"size": 0}, "a")
+        >>> model.learn_one({"size": 9}, "b")
+        >>> model.predict_proba_one({"size": 8})
+        {'a': 0.0, 'b': 1.0}
         """
         if self._forest is None:
             return {}
@@ -151,6 +178,15 @@ class BoundaryForestClassifier(RiverForest, base.MiniBatchClassifier):
         Returns
         -------
         label : as it was learned
+
+        Examples
+        --------
+        >>> from boundary_forest.river import BoundaryForestClassifier
+        >>> model = BoundaryForestClassifier(seed=0)
+        >>> model.learn_one({"size": 0}, "a")
+        >>> model.learn_one({"size": 9}, "b")
+        >>> model.predict_one({"size": 8})
+        'b'
         """
         if self._forest is None:
             return None
@@ -169,6 +205,15 @@ class BoundaryForestClassifier(RiverForest, base.MiniBatchClassifier):
         -------
         shares : DataFrame
             X's index; a column for every label seen so far.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from boundary_forest.river import BoundaryForestClassifier
+        >>> model, X = BoundaryForestClassifier(seed=0), pd.DataFrame({"size": [0, 9]})
+        >>> model.learn_many(X, pd.Series(["a", "b"]))
+        >>> model.predict_proba_many(X).to_dict("list")
+        {'a': [1.0, 0.0], 'b': [0.0, 1.0]}
         """
         import pandas as pd
 
@@ -187,6 +232,15 @@ class BoundaryForestClassifier(RiverForest, base.MiniBatchClassifier):
         -------
         labels : Series
             With X's index; None before the first example.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from boundary_forest.river import BoundaryForestClassifier
+        >>> model, X = BoundaryForestClassifier(seed=0), pd.DataFrame({"size": [0, 9]})
+        >>> model.learn_many(X, pd.Series(["a", "b"]))
+        >>> model.predict_many(X).tolist()
+        ['a', 'b']
         """
         import pandas as pd
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from river.neighbors.base import BaseNN, FunctionWrapper
@@ -11,9 +11,6 @@ from river.neighbors.base import BaseNN, FunctionWrapper
 from boundary_forest._base import BaseBoundaryForest
 from boundary_forest.neighbors import BoundaryForestNeighbors as SklearnNeighbors
 from boundary_forest.river.base import RiverForest
-
-if TYPE_CHECKING:
-    pass
 
 
 class BoundaryForestEngine(RiverForest, BaseNN):
@@ -74,6 +71,14 @@ class BoundaryForestEngine(RiverForest, BaseNN):
             A dict of features, and its label or target.
         **kwargs : Any
             River's; not used.
+
+        Examples
+        --------
+        >>> from boundary_forest.river import BoundaryForestEngine
+        >>> engine = BoundaryForestEngine(seed=0)
+        >>> engine.append(({"size": 0}, "a"))
+        >>> engine.search(({"size": 2}, None), n_neighbors=1)
+        ([({'size': 0}, 'a')], [2.0])
         """
         self._learn_one(item[0], NO_LABEL)
         self._items.append(item)
@@ -97,6 +102,15 @@ class BoundaryForestEngine(RiverForest, BaseNN):
         items : list
             As they were appended, nearest first.
         distances : list of float
+
+        Examples
+        --------
+        >>> from boundary_forest.river import BoundaryForestEngine
+        >>> engine = BoundaryForestEngine(seed=0)
+        >>> engine.append(({"size": 0}, "a"))
+        >>> engine.append(({"size": 9}, "b"))
+        >>> engine.search(({"size": 7}, None), n_neighbors=1)
+        ([({'size': 9}, 'b')], [2.0])
         """
         n = min(n_neighbors, len(self._items))
         if self._forest is None or n < 1:
@@ -111,6 +125,15 @@ class BoundaryForestEngine(RiverForest, BaseNN):
         -------
         labels : set
             Without None.
+
+        Examples
+        --------
+        >>> from boundary_forest.river import BoundaryForestEngine
+        >>> engine = BoundaryForestEngine(seed=0)
+        >>> engine.append(({"size": 0}, "a"))
+        >>> engine.append(({"size": 9}, "b"))
+        >>> sorted(engine.refresh_targets())
+        ['a', 'b']
         """
         return {label for _, label in self._items} - {None}
 

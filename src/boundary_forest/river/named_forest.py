@@ -99,9 +99,9 @@ class NamedForest:
 
     def __init__(self, estimator: BaseBoundaryForest) -> None:
         self._estimator = estimator  # never fitted: it knows what its engine is made of
-        # A column of zeros changes no built-in metric; a user's function sees features alone.
-        self.columns = Columns(spare=isinstance(estimator.metric, str))
+        self.columns = Columns(spare=_may_have_spare_columns(estimator))
         self._engine = self._make_engine()
+        self._narrower: tuple[Columns, Any] | None = None  # from before a widening that may fail
 
     def row_to_learn(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
         """A row with all features of x, after making room for the new ones."""
@@ -125,7 +125,16 @@ class NamedForest:
 
     def learn(self, rows: NDArray[np.float64], labels: NDArray[np.float64], n_jobs: int) -> None:
         """Learn rows that were made to be learned, with one label each."""
-        self._engine.learn(rows, labels, n_jobs)
+        try:
+            self._engine.learn(rows, labels, n_jobs)
+        except Exception:
+            if self._narrower is not None:
+                self.columns, state = self._narrower
+                self._engine = self._make_engine()
+                self._engine.restore(state)
+            raise
+        finally:
+            self._narrower = None
 
     def estimate_one(self, x: Mapping[Hashable, Any]) -> list[float]:
         """Each class's share of the votes by code, or the mean alone."""
@@ -154,6 +163,8 @@ class NamedForest:
 
     def _widen(self, columns: Columns) -> None:
         if columns.width > self.columns.width:
+            if callable(self._estimator.metric):
+                self._narrower = (self.columns, self._engine.state())
             self._engine.widen(columns.width)
         self.columns = columns
 
@@ -169,9 +180,17 @@ class NamedForest:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._estimator = state["estimator"]
-        self.columns = Columns(state["names"], spare=isinstance(self._estimator.metric, str))
+        self.columns = Columns(state["names"], spare=_may_have_spare_columns(self._estimator))
+        self._narrower = None
         self._engine = self._make_engine()
         self._engine.restore(state["engine"])
+
+
+def _may_have_spare_columns(estimator: BaseBoundaryForest) -> bool:
+    """A column of zeros changes no distance, but a user's function would see it, and Hamming's
+    counts it.
+    """
+    return isinstance(estimator.metric, str) and estimator.metric != "hamming"
 
 
 def _width_for(n_features: int) -> int:

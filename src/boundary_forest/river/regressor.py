@@ -80,6 +80,15 @@ class BoundaryForestRegressor(RiverForest, base.MiniBatchRegressor):
             Its features, by name.
         y : float
             Its target.
+
+        Examples
+        --------
+        >>> from boundary_forest.river import BoundaryForestRegressor
+        >>> model = BoundaryForestRegressor(seed=0)
+        >>> model.learn_one({"size": 0}, 1.5)
+        >>> model.learn_one({"size": 9}, 4.5)
+        >>> model.predict_one({"size": 8})
+        4.5
         """
         self._learn_one(x, np.full((1, 1), number("y", y)))
 
@@ -92,6 +101,15 @@ class BoundaryForestRegressor(RiverForest, base.MiniBatchRegressor):
             A row an example, a column a feature.
         y : Series
             Their targets, in the same order.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from boundary_forest.river import BoundaryForestRegressor
+        >>> model, X = BoundaryForestRegressor(seed=0), pd.DataFrame({"size": [0, 9]})
+        >>> model.learn_many(X, pd.Series([1.5, 4.5]))
+        >>> model.predict_one({"size": 8})
+        4.5
         """
         check_lengths(X, y)
         if len(y):
@@ -110,6 +128,15 @@ class BoundaryForestRegressor(RiverForest, base.MiniBatchRegressor):
         -------
         y : float
             0.0 before the first example.
+
+        Examples
+        --------
+        >>> from boundary_forest.river import BoundaryForestRegressor
+        >>> model = BoundaryForestRegressor(seed=0)
+        >>> model.learn_one({"size": 0}, 1.5)
+        >>> model.learn_one({"size": 9}, 4.5)
+        >>> model.predict_one({"size": 8})
+        4.5
         """
         if self._forest is None:
             return 0.0
@@ -127,6 +154,15 @@ class BoundaryForestRegressor(RiverForest, base.MiniBatchRegressor):
         -------
         y : Series
             With X's index; 0.0 before the first example.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from boundary_forest.river import BoundaryForestRegressor
+        >>> model, X = BoundaryForestRegressor(seed=0), pd.DataFrame({"size": [0, 9]})
+        >>> model.learn_many(X, pd.Series([1.5, 4.5]))
+        >>> model.predict_many(X).tolist()
+        [1.5, 4.5]
         """
         import pandas as pd
 
