@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,6 +105,39 @@ def unchanged(forest: Any, queries: Any):
     before = state(forest, queries)
     yield
     assert state(forest, queries) == before
+
+
+# Bad input is refused with one of these, and the message names the parameter.
+REFUSED = (ValueError, TypeError)
+
+
+def names(parameter: str) -> str:
+    return rf"\b{re.escape(parameter)}\b"
+
+
+@dataclass(frozen=True)
+class Stage:
+    method: str
+    fitted: bool
+
+    def forest(self, task: Any, **params: Any) -> Any:
+        return task.taught(**params) if self.fitted else task.forest(**params)
+
+    def learn(self, forest: Any, X: Any, y: Any) -> Any:
+        return getattr(forest, self.method)(X, y)
+
+
+STAGES = {
+    "fit": Stage("fit", fitted=False),
+    "fit again": Stage("fit", fitted=True),
+    "first partial_fit": Stage("partial_fit", fitted=False),
+    "later partial_fit": Stage("partial_fit", fitted=True),
+}
+
+
+@pytest.fixture(params=STAGES)
+def stage(request) -> Stage:
+    return STAGES[request.param]
 
 
 @pytest.fixture(scope="session")
