@@ -31,22 +31,15 @@ void BoundaryForest::BFQuery(const QueryRows& queries, Reading& reading, Leaf* v
 Leaf BoundaryForest::nearest_buffered(const QueryRows& queries, std::size_t i, Slot stored,
                                       std::uint64_t seen, Counts& cost) const {
   if (stored == 0) throw std::logic_error("the forest has not learned anything yet");
-  Leaf best{nothing, 0.0};
-  std::uint64_t best_priority = 0;
+  Nearest closest(trees_[0]->tie_hash(), store_, queries, i, seen);
   for (Slot slot = 0; slot < stored; ++slot) {
     Leaf candidate{slot, 0.0};
     const std::byte* row = store_.row(slot);
     d_->distances(queries.position(i), &row, 1, &candidate.reduced);
-    if (best.example != nothing && candidate.reduced > best.reduced) continue;
-    const std::uint64_t key = candidate.reduced == 0.0 ? seen : queries.fingerprint(i);
-    const std::uint64_t priority = absorb(absorb(trees_[0]->tie_hash(), key), store_.arrival(slot));
-    if (best.example == nothing || candidate.reduced < best.reduced || priority < best_priority) {
-      best = candidate;
-      best_priority = priority;
-    }
+    closest.consider(slot, candidate);
   }
   cost += {stored, stored};
-  return best;
+  return closest.at();
 }
 
 template <class F>

@@ -5,10 +5,7 @@
 //   k      the most children a node may have
 //   d      the metric                  d_c    the metric on labels, epsilon its threshold
 //
-// Ties: the winner is the least (reduced distance, priority), priority = hash64(seed, tree, key,
-// arrival number). The key is the query's fingerprint, so that asking a row again takes the path
-// that learning it took; at distance 0 it is the number of examples seen, so that duplicates spread
-// instead of forming a chain. This minimum is associative: no grouping or order can change it.
+// Ties are settled as nearest.hpp says.
 //
 // Readers see the first n_nodes nodes: later children are invisible and do not count towards k.
 #pragma once
@@ -24,6 +21,7 @@
 #include "boundary_forest/example_store.hpp"
 #include "boundary_forest/label_metric.hpp"
 #include "boundary_forest/metric.hpp"
+#include "boundary_forest/nearest.hpp"
 #include "boundary_forest/query_rows.hpp"
 #include "boundary_forest/types.hpp"
 
@@ -33,12 +31,6 @@ struct Node {
   Slot example;
   NodeId parent;  // `nothing` for the root
   std::atomic<ChildLists::Ref> children;
-};
-
-// The locally closest node that a descent ends at.
-struct Leaf {
-  Slot example;
-  double reduced;  // its reduced distance to the query
 };
 
 // A visitor that does not want to know which examples a descent compared.
@@ -70,16 +62,16 @@ class BoundaryTree {
     std::uint64_t compared = 1;
     for (;;) {
       const ChildLists::View children = visible_children(v, n_nodes);
-      Nearest v_min(*this, queries, i, seen);
+      Nearest v_min(tie_hash_, store_, queries, i, seen);
       if (children.count < params_.k) v_min.consider(v, at_v);
       for_each_distance(y, children, [&](NodeId child, const Leaf& at_child) {
         observe(at_child.example, at_child.reduced);
         v_min.consider(child, at_child);
       });
       compared += children.count;
-      if (v_min.node == v) break;
-      v = v_min.node;
-      at_v = v_min.at;
+      if (v_min.node() == v) break;
+      v = v_min.node();
+      at_v = v_min.at();
     }
     counts += {compared, compared};
     return {v, at_v};
@@ -120,41 +112,6 @@ class BoundaryTree {
  private:
   static constexpr unsigned node_chunk_log2 = 7;
   static constexpr std::uint32_t group = 64;  // children measured in one call of the metric
-
-  // argmin over A_v, ties by priority.
-  struct Nearest {
-    Nearest(const BoundaryTree& tree, const QueryRows& queries, std::size_t i, std::uint64_t seen)
-        : tree(tree), queries(queries), i(i), seen(seen) {}
-
-    void consider(NodeId candidate, const Leaf& at_candidate) {
-      if (node != nothing && !(at_candidate.reduced < at.reduced)) {
-        if (at_candidate.reduced > at.reduced) return;
-        const std::uint64_t key = at.reduced == 0.0 ? seen : queries.fingerprint(i);
-        if (!has_priority) priority = tree.priority(key, at.example);
-        has_priority = true;
-        const std::uint64_t other = tree.priority(key, at_candidate.example);
-        if (other >= priority) return;
-        priority = other;
-      } else {
-        has_priority = false;
-      }
-      node = candidate;
-      at = at_candidate;
-    }
-
-    const BoundaryTree& tree;
-    const QueryRows& queries;
-    std::size_t i;
-    std::uint64_t seen;
-    NodeId node = nothing;
-    Leaf at{};
-    std::uint64_t priority = 0;
-    bool has_priority = false;
-  };
-
-  std::uint64_t priority(std::uint64_t key, Slot candidate) const {
-    return absorb(absorb(tie_hash_, key), store_.arrival(candidate));
-  }
 
   // Ids are in order of creation, so the visible children are the first of the list.
   ChildLists::View visible_children(NodeId v, NodeId n_nodes) const {
