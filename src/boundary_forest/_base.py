@@ -179,19 +179,20 @@ class BaseBoundaryForest(CopiedWithEngine, BaseEstimator):
     @contextmanager
     def _becoming(self, draft: Self, names: NDArray[Any] | None, *, reset: bool) -> Iterator[None]:
         """The estimator becomes the draft if that learns anything, even if only part of a batch."""
-        before, (first, n_stored) = self._view(), draft._counts()
+        before, first = self._view(), draft._engine.seen
         if draft._ids is not None and names is not None:
+            n_stored = draft._engine.stats()["examples_stored"]
             draft._ids.announce(first, names)
         if not reset:
             draft._announce()
         try:
             yield
         finally:  # an interrupted call keeps the rows that were published
-            seen, stored = draft._counts()
             if draft._ids is not None and names is not None:
+                stored = draft._engine.stats()["examples_stored"]
                 new = np.arange(n_stored, stored, dtype=np.uint32)
                 draft._ids.keep(draft._engine.examples(new)[2].astype(np.int64), first, names)
-            if seen > first:
+            if draft._engine.seen > first:
                 self.__dict__.update(draft.__dict__)
                 for name in self.__dict__.keys() - draft.__dict__.keys():  # feature names
                     del self.__dict__[name]
@@ -217,11 +218,6 @@ class BaseBoundaryForest(CopiedWithEngine, BaseEstimator):
         view = object.__new__(type(self))
         view.__dict__.update(self.__dict__)
         return view
-
-    def _counts(self) -> tuple[int, int]:
-        """Examples seen and stored."""
-        stats = self._engine.stats()
-        return int(stats["examples_seen"]), int(stats["examples_stored"])
 
     def _draw_seed(self) -> int:
         if isinstance(self.random_state, Integral):

@@ -330,7 +330,7 @@ class BoundaryForestNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """The neighbours of every stored example, in order of arrival, without itself."""
         n, view = as_count(n_neighbors), self._view()
         check_is_fitted(view, "_engine")
-        _, n_stored = view._counts()
+        n_stored = view._engine.stats()["examples_stored"]
         if n >= n_stored:
             raise ValueError(
                 f"n_neighbors must be smaller than the number of stored examples when X is None, "
@@ -351,7 +351,7 @@ class BoundaryForestNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def n_samples_fit_(self) -> int:
         """Examples seen, all of which are stored; the columns of the graphs."""
         check_is_fitted(self, "_engine")
-        return self._counts()[0]
+        return self._engine.seen
 
     @property
     def _n_features_out(self) -> int:

@@ -154,7 +154,7 @@ class NamedForest:
     @property
     def examples_seen(self) -> int:
         """How many examples were learned."""
-        return int(self._engine.stats()["examples_seen"])
+        return int(self._engine.seen)
 
     @property
     def n_bytes(self) -> int:
