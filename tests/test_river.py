@@ -83,7 +83,10 @@ def state(model):
         return part.tolist() if isinstance(part, np.ndarray) else part
 
     names_and_engine = model._forest.__getstate__()
-    return [plain(names_and_engine[key]) for key in ("names", "engine")]
+    names, engine = (plain(names_and_engine[key]) for key in ("names", "engine"))
+    # Comparisons alone: how many distances were really computed depends on the size of a batch.
+    engine["counts"] = engine["counts"][::2]
+    return [names, engine]
 
 
 # River's checks

@@ -1,6 +1,8 @@
 // Algorithm 2, the learning side: BFInitialization, BFTrain, and the blocks around them.
 #include <algorithm>
+#include <numeric>
 
+#include "boundary_forest/block_descent.hpp"
 #include "boundary_forest/boundary_forest.hpp"
 #include "boundary_forest/rng.hpp"
 
@@ -9,6 +11,7 @@ namespace boundary_forest {
 BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
     : params_((params.validate(), params)),
       d_(std::move(d)),
+      plain_(plain_path()),
       store_(params.element_type, params.n_features, params.label_length),
       publication_(params),
       tree_costs_(params.n_T) {
@@ -45,6 +48,18 @@ void BoundaryForest::BFInitialization(const Run& run) {
 void BoundaryForest::BFTrain(Slot first, std::size_t n, const Run& run, Leaf* v) {
   const QueryRows examples(store_, first, n);
   const std::vector<double> epsilon = thresholds(first, n);
+  const std::unique_ptr<Sieve> sieve = sieve_for(examples);
+  if (sieve) {
+    std::vector<std::uint32_t> rows(n);
+    std::iota(rows.begin(), rows.end(), 0);
+    for_each_tree(run, [&](std::size_t i, BoundaryTree& tree) {
+      BlockDescent block(examples, *sieve);
+      block.train(tree, rows, first, progress_.seen, epsilon.data(), tree_costs_[i]);
+      for (std::size_t y = 0; v != nullptr && y < n; ++y)
+        v[y * params_.n_T + i] = block.endings()[y].at;
+    });
+    return;
+  }
   for_each_tree(run, [&](std::size_t i, BoundaryTree& tree) {
     for (std::size_t y = 0; y < n; ++y) {
       const Leaf v_i = tree.BTTrain(examples, y, first + static_cast<Slot>(y), progress_.seen + y,
@@ -52,6 +67,11 @@ void BoundaryForest::BFTrain(Slot first, std::size_t n, const Run& run, Leaf* v)
       if (v != nullptr) v[y * params_.n_T + i] = v_i;
     }
   });
+}
+
+// What compares many rows at once, or null where they go through the plain algorithm, one by one.
+std::unique_ptr<Sieve> BoundaryForest::sieve_for(const QueryRows& rows) const {
+  return plain_ || rows.size() < BlockDescent::worth_it ? nullptr : d_->sieve(rows);
 }
 
 void BoundaryForest::learn_offline(const RowsView& rows, const double* labels, const Run& run) {
@@ -63,15 +83,22 @@ void BoundaryForest::learn_offline(const RowsView& rows, const double* labels, c
     const double epsilon = params_.auto_epsilon ? progress_.spread.epsilon() : params_.epsilon;
     const QueryRows examples(store_, first, rows.n);
     const std::vector<NodeId> nodes_before(params_.n_T, 0);
+    const std::unique_ptr<Sieve> sieve = sieve_for(examples);
+    const std::vector<double> epsilons(sieve ? rows.n : 0, epsilon);
     for_each_tree(run, [&](std::size_t i, BoundaryTree& tree) {
-      std::uint64_t seen = 0;
-      for (const Slot y : shuffled(static_cast<Slot>(rows.n), params_.seed, i)) {
-        if (seen == 0)
-          tree.plant(y);
+      const auto order = shuffled(static_cast<Slot>(rows.n), params_.seed, i);
+      tree.plant(order[0]);
+      for (std::size_t seen = 1; seen < rows.n;) {
+        const std::size_t n = std::min(rows.n - seen, block_rows(seen));
+        const std::span<const std::uint32_t> block = std::span(order).subspan(seen, n);
+        if (sieve)
+          BlockDescent(examples, *sieve)
+              .train(tree, block, first, seen, epsilons.data(), tree_costs_[i]);
         else
-          tree.BTTrain(examples, y, y, seen, epsilon, tree_costs_[i]);
-        ++seen;
-        if (seen % block_rows == 0) run.between_blocks();
+          for (std::size_t j = 0; j < n; ++j)
+            tree.BTTrain(examples, block[j], block[j], seen + j, epsilon, tree_costs_[i]);
+        seen += n;
+        run.between_blocks();
       }
     });
     progress_.seen = rows.n;
@@ -112,7 +139,7 @@ void BoundaryForest::learn_rows(const RowsView& rows, const double* labels, cons
     for (std::size_t begin = 0; begin < rows.n;) {
       if (begin > 0) run.between_blocks();
       // The first n_T examples make a block of their own: with the last of them the trees begin.
-      std::size_t n = std::min(rows.n - begin, block_rows);
+      std::size_t n = std::min(rows.n - begin, block_rows(progress_.seen));
       if (trees_[0]->size() == 0) n = std::min<std::size_t>(n, params_.n_T - progress_.seen);
       std::span<double> block_answers;
       if (answers != nullptr)

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "code_sieve.hpp"
 #include "kernels/kernel.hpp"
 
 namespace boundary_forest {
@@ -25,6 +26,12 @@ class BuiltInMetric final : public Metric {
   void distances(const Position& query, const std::byte* const* rows, std::size_t n,
                  double* out) const override {
     (query.type == stored_ ? same_ : wide_)(query.data, rows, n, n_features_, p_, out);
+  }
+
+  std::unique_ptr<Sieve> sieve(const QueryRows& block) const override {
+    if (formula_ == Formula::euclidean && n_features_ <= kernels::most_coded_features)
+      return std::make_unique<CodeSieve>(*this, block, stored_);
+    return Metric::sieve(block);
   }
 
   double distance(double reduced) const override {

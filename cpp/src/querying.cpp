@@ -3,6 +3,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "boundary_forest/block_descent.hpp"
 #include "boundary_forest/boundary_forest.hpp"
 
 namespace boundary_forest {
@@ -18,7 +19,17 @@ void BoundaryForest::BFQuery(const QueryRows& queries, Reading& reading, Leaf* v
     return;
   }
   std::vector<Counts> costs(n_T);
+  const std::unique_ptr<Sieve> sieve = sieve_for(queries);
+  std::vector<std::uint32_t> rows(sieve ? queries.size() : 0);
+  std::iota(rows.begin(), rows.end(), 0);
   pool_.parallel_for(n_T, threads(run), [&](std::size_t i) {
+    if (sieve) {
+      BlockDescent block(queries, *sieve);
+      block.descend(*trees_[i], rows, prefix.seen, 0, prefix.nodes[i], costs[i]);
+      for (std::size_t row = 0; row < queries.size(); ++row)
+        v[row * n_T + i] = block.endings()[row].at;
+      return;
+    }
     for (std::size_t row = 0; row < queries.size(); ++row)
       v[row * n_T + i] =
           trees_[i]->BTQuery(queries, row, prefix.seen, prefix.nodes[i], costs[i]).second;
@@ -44,9 +55,9 @@ Leaf BoundaryForest::nearest_buffered(const QueryRows& queries, std::size_t i, S
 
 template <class F>
 void BoundaryForest::for_each_query_block(const RowsView& rows, const Run& run, F&& f) {
-  for (std::size_t begin = 0; begin < rows.n; begin += block_rows) {
+  for (std::size_t begin = 0; begin < rows.n; begin += query_block_rows) {
     if (begin > 0) run.between_blocks();
-    const std::size_t n = std::min(block_rows, rows.n - begin);
+    const std::size_t n = std::min(query_block_rows, rows.n - begin);
     const QueryRows queries(rows.slice(begin, n, params_.n_features), store_);
     f(begin, queries);
   }
@@ -56,7 +67,7 @@ Table<Arrival> BoundaryForest::apply(const RowsView& rows, const Run& run) {
   Reading reading(publication_);
   const std::size_t n_T = params_.n_T;
   Table<Arrival> out{rows.n, n_T, std::vector<Arrival>(rows.n * n_T)};
-  std::vector<Leaf> v(std::min(rows.n, block_rows) * n_T);
+  std::vector<Leaf> v(std::min(rows.n, query_block_rows) * n_T);
   for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
     BFQuery(queries, reading, v.data(), run);
     for (std::size_t j = 0; j < queries.size() * n_T; ++j)
@@ -71,7 +82,7 @@ Table<double> BoundaryForest::estimate(const RowsView& rows, const Run& run) {
   const bool vote = params_.estimator == Estimator::shepard_vote;
   const std::size_t length = vote ? reading.prefix.n_classes : params_.label_length;
   Table<double> out{rows.n, length, std::vector<double>(rows.n * length)};
-  std::vector<Leaf> v(std::min(rows.n, block_rows) * n_T);
+  std::vector<Leaf> v(std::min(rows.n, query_block_rows) * n_T);
   for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
     BFQuery(queries, reading, v.data(), run);
     for (std::size_t row = 0; row < queries.size(); ++row)
@@ -98,7 +109,7 @@ Found BoundaryForest::found(const RowsView& rows, const Run& run) {
   const std::size_t n_T = params_.n_T;
   Found out{{rows.n, n_T, std::vector<Slot>(rows.n * n_T)},
             {rows.n, n_T, std::vector<double>(rows.n * n_T)}};
-  std::vector<Leaf> v(std::min(rows.n, block_rows) * n_T);
+  std::vector<Leaf> v(std::min(rows.n, query_block_rows) * n_T);
   for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
     BFQuery(queries, reading, v.data(), run);
     for (std::size_t j = 0; j < queries.size() * n_T; ++j) {
@@ -157,7 +168,7 @@ Neighbors BoundaryForest::neighbors(const RowsView& rows, std::size_t n, const R
                                 std::to_string(n) + "; learn more first, or ask for fewer");
   Neighbors out{{rows.n, n, std::vector<double>(rows.n * n)},
                 {rows.n, n, std::vector<Arrival>(rows.n * n)}};
-  std::vector<Leaf> v(n == 1 ? std::min(rows.n, block_rows) * n_T : 0);
+  std::vector<Leaf> v(n == 1 ? std::min(rows.n, query_block_rows) * n_T : 0);
   for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
     double* distances = out.distances.values.data() + begin * n;
     Arrival* arrivals = out.arrivals.values.data() + begin * n;

@@ -44,14 +44,6 @@ std::vector<std::size_t> lengths() {
   return all;
 }
 
-std::vector<kernels::InstructionSet> instruction_sets() {
-  std::vector<kernels::InstructionSet> sets = {{"scalar", kernels::scalar_kernel}};
-#ifdef BOUNDARY_FOREST_AVX2
-  if (__builtin_cpu_supports("avx2")) sets.push_back({"avx2", kernels::avx2_kernel});
-#endif
-  return sets;
-}
-
 // A row as bytes in a block of its own that ends where the row ends, so that AddressSanitizer sees
 // any element read beyond it.
 struct Row {
@@ -168,7 +160,7 @@ void check_bits(double got, double expected, Formula formula, const Types& types
 }  // namespace
 
 CASE("every instruction set gives the portable kernels' bits, at every length") {
-  const auto sets = instruction_sets();
+  const auto sets = kernels::instruction_sets();
   if (sets.size() == 1) SKIP("this processor has no instruction set beside the portable one");
   std::mt19937_64 random(1);
   for (const Types& types : all_types)
@@ -194,7 +186,7 @@ CASE("every instruction set gives the portable kernels' bits, at every length") 
 
 CASE("a distance does not depend on the rows measured with it") {
   std::mt19937_64 random(2);
-  for (const auto& set : instruction_sets())
+  for (const auto& set : kernels::instruction_sets())
     for (const Types& types : all_types)
       for (const std::size_t n : {1U, 15U, 33U, 100U}) {
         const Row query = random_query(types, n, random);
@@ -214,7 +206,7 @@ CASE("a distance does not depend on the rows measured with it") {
 
 CASE("distances are those of a plain computation in double, to the precision of the lanes") {
   std::mt19937_64 random(3);
-  for (const auto& set : instruction_sets())
+  for (const auto& set : kernels::instruction_sets())
     for (const Types& types : all_types)
       for (const std::size_t n : lengths()) {
         const Row query = random_query(types, n, random);
@@ -239,7 +231,7 @@ CASE("distances are those of a plain computation in double, to the precision of 
 CASE("whole numbers are summed exactly, in every type") {
   std::mt19937_64 random(4);
   const auto whole = [&] { return static_cast<double>(random() % 17); };
-  for (const auto& set : instruction_sets())
+  for (const auto& set : kernels::instruction_sets())
     for (const Types& types : all_types)
       for (const std::size_t n : lengths()) {
         const Row query(types.query, drawn(n, whole));
@@ -253,7 +245,7 @@ CASE("whole numbers are summed exactly, in every type") {
 
 CASE("floats are summed in sixteen lanes that are then halved") {
   std::mt19937_64 random(5);
-  for (const auto& set : instruction_sets())
+  for (const auto& set : kernels::instruction_sets())
     for (const Types& types : all_types) {
       if (types.query == ElementType::uint8) continue;  // integers: any order gives the same
       for (const std::size_t n : lengths()) {
@@ -271,7 +263,7 @@ CASE("floats are summed in sixteen lanes that are then halved") {
 }
 
 CASE("the last feature counts, at every length") {
-  for (const auto& set : instruction_sets())
+  for (const auto& set : kernels::instruction_sets())
     for (const Types& types : all_types)
       for (const std::size_t n : lengths())
         for (const Formula formula : formulas) {
@@ -289,7 +281,7 @@ CASE("rows of bytes too long for 32-bit sums do not overflow") {
   const std::size_t n = 600'000;
   const double far = 255.0;
   const double count = static_cast<double>(n);
-  for (const auto& set : instruction_sets()) {
+  for (const auto& set : kernels::instruction_sets()) {
     const Row zeros(ElementType::uint8, std::vector<double>(n, 0.0));
     const Row full(ElementType::uint8, std::vector<double>(n, far));
     CHECK_EQ(distance(set, Formula::euclidean, full, zeros), count * far * far);
@@ -306,7 +298,7 @@ CASE("rows of bytes too long for 32-bit sums do not overflow") {
 
 CASE("a row is at distance zero from itself, whatever its scale") {
   std::mt19937_64 random(6);
-  for (const auto& set : instruction_sets())
+  for (const auto& set : kernels::instruction_sets())
     for (const ElementType type : {ElementType::uint8, ElementType::float32, ElementType::float64})
       for (const double scale : {1.0, 1e-30, 1e-18, 1e16, 1e30, 1e-100, 1e-80, 1e80, 1e100}) {
         if (type == ElementType::uint8 && scale != 1.0) continue;
@@ -330,7 +322,7 @@ CASE("a row is at distance zero from itself, whatever its scale") {
 }
 
 CASE("cosine: a row of zeros is at 0 from another and at 1 from all else") {
-  for (const auto& set : instruction_sets())
+  for (const auto& set : kernels::instruction_sets())
     for (const Types& types : all_types) {
       const Row zeros(types.stored, std::vector<double>(20, 0.0));
       const Row zero_query(types.query, zeros.held);
@@ -343,7 +335,7 @@ CASE("cosine: a row of zeros is at 0 from another and at 1 from all else") {
 }
 
 CASE("the largest and the smallest values give no NaN and nothing below zero") {
-  for (const auto& set : instruction_sets())
+  for (const auto& set : kernels::instruction_sets())
     for (const Types& types : all_types) {
       std::vector<double> extremes = {0.0, 1.0, 255.0};
       if (types.stored == ElementType::float32) extremes = {0.0, 3.4e38, -3.4e38, 1e-45, 1e20};

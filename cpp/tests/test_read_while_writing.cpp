@@ -20,7 +20,6 @@ using namespace streams;
 
 namespace {
 
-constexpr std::size_t block_rows = 1024;  // a longer call is published in blocks of so many rows
 constexpr std::size_t n_readers = 4;
 
 using Answer = std::vector<std::uint64_t>;
@@ -103,7 +102,7 @@ std::vector<std::size_t> publications(const Scenario& scenario) {
     const std::size_t size = scenario.call_sizes[call % scenario.call_sizes.size()];
     const std::size_t end = std::min(begin + size, scenario.stream.n);
     while (begin < end && !scenario.rolls_back) {
-      std::size_t n = std::min(end - begin, block_rows);
+      std::size_t n = std::min(end - begin, BoundaryForest::block_rows(begin));
       if (begin < n_T) n = std::min(n, n_T - begin);
       begin += n;
       seen.push_back(begin);

@@ -8,6 +8,7 @@
 // any time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "boundary_forest/metric.hpp"
 #include "boundary_forest/prefix.hpp"
 #include "boundary_forest/query_rows.hpp"
+#include "boundary_forest/sieve.hpp"
 #include "boundary_forest/thread_pool.hpp"
 #include "boundary_forest/types.hpp"
 
@@ -82,6 +84,13 @@ class BoundaryForest {
 
   const Params& params() const { return params_; }
 
+  // A longer call is learned and published in blocks of so many rows, after `seen` examples. Large
+  // blocks share more work; but what a tree gains within a block must be looked at again, so they
+  // are kept small beside what has been learned.
+  static std::size_t block_rows(std::uint64_t seen) {
+    return static_cast<std::size_t>(std::clamp<std::uint64_t>(seen / 8, 256, 4096));
+  }
+
   // Learns rows (of the store's element type) in order; labels has label_length values a row. If it
   // throws, the rows published by then stay, and `learned` says how many; with a metric that may
   // fail that is none of them.
@@ -141,7 +150,7 @@ class BoundaryForest {
   void restore(const State& state);
 
  private:
-  static constexpr std::size_t block_rows = 1024;
+  static constexpr std::size_t query_block_rows = 8192;
 
   void BFInitialization(const Run& run);
   void BFTrain(Slot first, std::size_t n, const Run& run, Leaf* v);
@@ -168,11 +177,13 @@ class BoundaryForest {
                         Counts& cost) const;
   void neighbors_of(const QueryRows& queries, std::size_t i, const Prefix& prefix, Counts& cost,
                     std::size_t n, double* distances, Arrival* arrivals) const;
+  std::unique_ptr<Sieve> sieve_for(const QueryRows& rows) const;
   std::size_t threads(const Run& run) const { return d_->single_threaded() ? 1 : run.n_jobs; }
   Examples examples_at(std::span<const Slot> slots) const;
 
   const Params params_;
   const std::unique_ptr<Metric> d_;
+  const bool plain_;  // see plain_path()
   ExampleStore store_;
   std::vector<std::unique_ptr<BoundaryTree>> trees_;
   Publication publication_;

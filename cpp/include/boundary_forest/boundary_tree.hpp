@@ -54,17 +54,25 @@ class BoundaryTree {
   std::pair<NodeId, Leaf> BTQuery(const QueryRows& queries, std::size_t i, std::uint64_t seen,
                                   NodeId n_nodes, Counts& counts, Observe&& observe = {}) const {
     const Position& y = queries.position(i);
-    NodeId v = 0;
-    Leaf at_v{nodes_[0].example, 0.0};
-    const std::byte* root = store_.row(at_v.example);
-    d_.distances(y, &root, 1, &at_v.reduced);
-    observe(at_v.example, at_v.reduced);
-    std::uint64_t compared = 1;
+    Leaf at_root{nodes_[0].example, 0.0};
+    const std::byte* root = store_.row(at_root.example);
+    d_.distances(y, &root, 1, &at_root.reduced);
+    observe(at_root.example, at_root.reduced);
+    counts += {1, 1};
+    return descend(0, at_root, queries, i, seen, n_nodes, counts, observe);
+  }
+
+  // BTQuery from node v on, which is at `at_v`.
+  template <class Observe = Unobserved>
+  std::pair<NodeId, Leaf> descend(NodeId v, Leaf at_v, const QueryRows& queries, std::size_t i,
+                                  std::uint64_t seen, NodeId n_nodes, Counts& counts,
+                                  Observe&& observe = {}) const {
+    std::uint64_t compared = 0;
     for (;;) {
-      const ChildLists::View children = visible_children(v, n_nodes);
+      const ChildLists::View children = this->children(v, n_nodes);
       Nearest v_min(tie_hash_, store_, queries, i, seen);
       if (children.count < params_.k) v_min.consider(v, at_v);
-      for_each_distance(y, children, [&](NodeId child, const Leaf& at_child) {
+      for_each_distance(queries.position(i), children, 0, [&](NodeId child, const Leaf& at_child) {
         observe(at_child.example, at_child.reduced);
         v_min.consider(child, at_child);
       });
@@ -86,17 +94,46 @@ class BoundaryTree {
     return at;
   }
 
+  // The first n_nodes nodes' view of v's children: ids are in order of creation, so the visible
+  // ones are the first of the list.
+  ChildLists::View children(NodeId v, NodeId n_nodes) const {
+    ChildLists::View view = lists_.view(nodes_[v].children.load(std::memory_order_acquire));
+    while (view.count > 0 && view[view.count - 1] >= n_nodes) --view.count;
+    return view;
+  }
+
+  // f(child, its leaf) for the children from number `begin` on.
+  template <class F>
+  void for_each_distance(const Position& y, const ChildLists::View& children, std::uint32_t begin,
+                         F&& f) const {
+    Slot examples[group];
+    const std::byte* rows[group];
+    double reduced[group];
+    for (; begin < children.count; begin += group) {
+      const std::uint32_t n = std::min(group, children.count - begin);
+      for (std::uint32_t j = 0; j < n; ++j) {
+        examples[j] = nodes_[children[begin + j]].example;
+        rows[j] = store_.row(examples[j]);
+      }
+      d_.distances(y, rows, n, reduced);
+      for (std::uint32_t j = 0; j < n; ++j) f(children[begin + j], Leaf{examples[j], reduced[j]});
+    }
+  }
+
   void plant(Slot root) { add_node(root, nothing); }
 
   // Puts back a node of a saved tree, in order of creation.
   void add_node(Slot example, NodeId parent);
 
   NodeId size() const { return size_; }
-  std::uint32_t n_children(NodeId v) const { return visible_children(v, size_).count; }
+  std::uint32_t n_children(NodeId v) const { return children(v, size_).count; }
   Slot example(NodeId v) const { return nodes_[v].example; }
   NodeId parent(NodeId v) const { return nodes_[v].parent; }
   void set_example(NodeId v, Slot slot) { nodes_[v].example = slot; }
   std::uint64_t tie_hash() const { return tie_hash_; }
+  const Params& params() const { return params_; }
+  const ExampleStore& store() const { return store_; }
+  const Metric& metric() const { return d_; }
 
   // What happened since the last publication is settled: child lists outgrown by it wait until no
   // call that began before publication `number` + 1 still runs.
@@ -112,29 +149,6 @@ class BoundaryTree {
  private:
   static constexpr unsigned node_chunk_log2 = 7;
   static constexpr std::uint32_t group = 64;  // children measured in one call of the metric
-
-  // Ids are in order of creation, so the visible children are the first of the list.
-  ChildLists::View visible_children(NodeId v, NodeId n_nodes) const {
-    ChildLists::View view = lists_.view(nodes_[v].children.load(std::memory_order_acquire));
-    while (view.count > 0 && view[view.count - 1] >= n_nodes) --view.count;
-    return view;
-  }
-
-  template <class F>
-  void for_each_distance(const Position& y, const ChildLists::View& children, F&& f) const {
-    Slot examples[group];
-    const std::byte* rows[group];
-    double reduced[group];
-    for (std::uint32_t begin = 0; begin < children.count; begin += group) {
-      const std::uint32_t n = std::min(group, children.count - begin);
-      for (std::uint32_t j = 0; j < n; ++j) {
-        examples[j] = nodes_[children[begin + j]].example;
-        rows[j] = store_.row(examples[j]);
-      }
-      d_.distances(y, rows, n, reduced);
-      for (std::uint32_t j = 0; j < n; ++j) f(children[begin + j], Leaf{examples[j], reduced[j]});
-    }
-  }
 
   void retire(std::uint64_t number, ChildLists::Ref list);
 

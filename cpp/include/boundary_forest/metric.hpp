@@ -23,6 +23,9 @@ struct Position {
   ElementType type;
 };
 
+class QueryRows;
+class Sieve;
+
 class Metric {
  public:
   virtual ~Metric() = default;
@@ -30,6 +33,9 @@ class Metric {
   // Reduced distances from `query` to `n` stored rows. Never NaN.
   virtual void distances(const Position& query, const std::byte* const* rows, std::size_t n,
                          double* out) const = 0;
+
+  // What compares the rows of a block with many stored rows at once; `block` must outlive it.
+  virtual std::unique_ptr<Sieve> sieve(const QueryRows& block) const;
 
   // The distance that a reduced distance stands for.
   virtual double distance(double reduced) const { return reduced; }
@@ -62,7 +68,7 @@ void to_doubles(const Position& row, std::size_t n, double* out);
 // Throws std::domain_error where a user's metric returned what no distance can be.
 double checked_distance(double value, bool needs_non_negative);
 
-// The instruction set that built-in metrics use: "scalar", "avx2". Chosen at first use from what
+// The instruction set that built-in metrics use: "scalar", "avx2", "avx512". Chosen at first use from what
 // the processor has, or from BOUNDARY_FOREST_ISA, which must name one that it has.
 std::string instruction_set();
 

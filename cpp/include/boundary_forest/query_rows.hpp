@@ -36,6 +36,7 @@ class QueryRows {
   QueryRows(const ExampleStore& store, Slot first, std::size_t n);
 
   std::size_t size() const { return positions_.size(); }
+  std::size_t n_features() const { return n_features_; }
   const Position& position(std::size_t i) const { return positions_[i]; }
 
   // The row's fingerprint, computed when first asked for: only ties need it. Threads may compute it

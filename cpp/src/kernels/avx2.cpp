@@ -1,10 +1,9 @@
 // The portable kernels, compiled for AVX2.
+#include "codes.hpp"
 #include "lanes.hpp"
 
 namespace boundary_forest::kernels {
 
-Kernel avx2_kernel(Formula formula, ElementType stored, ElementType query) {
-  return kernel_for(formula, stored, query);
-}
+InstructionSet avx2() { return {"avx2", kernel_for, code_kernels}; }
 
 }  // namespace boundary_forest::kernels

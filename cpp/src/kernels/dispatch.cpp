@@ -6,19 +6,23 @@
 #include "kernel.hpp"
 
 namespace boundary_forest::kernels {
-namespace {
 
-// Those that this processor can run, the best last.
-std::vector<InstructionSet> available() {
-  std::vector<InstructionSet> sets = {{"scalar", scalar_kernel}};
-#ifdef BOUNDARY_FOREST_AVX2
-  if (__builtin_cpu_supports("avx2")) sets.push_back({"avx2", avx2_kernel});
+std::vector<InstructionSet> instruction_sets() {
+  std::vector<InstructionSet> sets = {scalar()};
+#ifdef BOUNDARY_FOREST_X86
+  if (__builtin_cpu_supports("avx2")) sets.push_back(avx2());
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vnni"))
+    sets.push_back(avx512());
 #endif
   return sets;
 }
 
+namespace {
+
 InstructionSet choose() {
-  const std::vector<InstructionSet> sets = available();
+  const std::vector<InstructionSet> sets = instruction_sets();
   const char* wanted = std::getenv("BOUNDARY_FOREST_ISA");
   if (wanted == nullptr || *wanted == '\0') return sets.back();
   std::string names;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "boundary_forest/types.hpp"
 
@@ -26,15 +28,64 @@ using Kernel = void (*)(const std::byte* query, const std::byte* const* rows, st
 // The kernel for rows of type `stored` and a query of type `query`: `stored` or float64.
 using Table = Kernel (*)(Formula formula, ElementType stored, ElementType query);
 
-Kernel scalar_kernel(Formula formula, ElementType stored, ElementType query);
-#ifdef BOUNDARY_FOREST_AVX2
-Kernel avx2_kernel(Formula formula, ElementType stored, ElementType query);
-#endif
+// Rows as bytes, for many queries against many rows at once (codes.hpp): a feature x is coded as
+// the byte nearest to x / step - low. Both are chosen so that decoding is exact: step is a power of
+// two and low an integer below 2^22. Distances between codes, and errors, are in steps.
+struct Coding {
+  double step = 1.0;
+  double low = 0.0;
+};
+
+// A query's codes, each less 128, filled up with zeros to a multiple of code_width.
+struct CodedQuery {
+  const std::int8_t* codes;
+  std::int32_t square;  // the sum of its squared codes
+  float error;          // at least the distance between the query and what its codes stand for
+  float limit;          // rows farther than that do not matter
+};
+
+// Up to most_coded_rows rows, one after the other, each filled up with zeros.
+struct CodedRows {
+  std::uint8_t* codes;
+  std::int32_t* terms;  // the sum of code * (code - 256), for each row
+  float* errors;        // as a query's
+  std::size_t n;
+  std::size_t stride;  // bytes from row to row: a multiple of code_width
+};
+
+constexpr std::size_t code_width = 64;
+constexpr std::size_t most_coded_rows = 64;
+constexpr std::size_t most_coded_features = 32768;  // so that 32 bits hold every sum
+
+// Whom the codes leave in the race: bit j of masks[i] is for row j and query i.
+struct CodeKernels {
+  // Codes of n features, and how far they are from what they stand for, rounded up.
+  float (*encode)(const std::byte* row, ElementType type, std::size_t n, const Coding& coding,
+                  std::uint8_t* codes);
+  std::int32_t (*row_term)(const std::uint8_t* codes, std::size_t stride);
+  // The rows whose codes are closest; `least` is their squared distance.
+  void (*closest)(const CodedQuery* queries, std::size_t m, const CodedRows& rows,
+                  std::uint64_t* masks, std::int32_t* least);
+  // The rows that may be the closest and within the query's limit, whatever the errors hide: no
+  // other is within `slack` times the least distance. Beyond `farthest` nobody is left out.
+  void (*possible)(const CodedQuery* queries, std::size_t m, const CodedRows& rows, float slack,
+                   float farthest, std::uint64_t* masks);
+};
 
 struct InstructionSet {
   std::string name;
   Table table;
+  CodeKernels codes;
 };
+
+InstructionSet scalar();
+#ifdef BOUNDARY_FOREST_X86
+InstructionSet avx2();
+InstructionSet avx512();
+#endif
+
+// Those that this processor can run, the best last.
+std::vector<InstructionSet> instruction_sets();
 
 // The best that the processor has, or the one that BOUNDARY_FOREST_ISA names.
 const InstructionSet& instruction_set();

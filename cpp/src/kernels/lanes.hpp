@@ -19,7 +19,9 @@ namespace {
 #define BF_INLINE inline __attribute__((always_inline))
 
 constexpr std::size_t n_lanes = 16;
-#ifdef __AVX__
+#if defined(__AVX512F__)
+constexpr std::size_t register_bytes = 64;
+#elif defined(__AVX__)
 constexpr std::size_t register_bytes = 32;
 #else
 constexpr std::size_t register_bytes = 16;
@@ -244,8 +246,6 @@ inline Kernel kernel_for(Formula formula, ElementType stored, ElementType query)
       return kernel_for<Formula::inner_product>(stored, query);
   }
 }
-
-#undef BF_INLINE
 
 }  // namespace
 }  // namespace boundary_forest::kernels

@@ -1,10 +1,9 @@
 // The portable kernels for the baseline of the target, with no instruction set chosen.
+#include "codes.hpp"
 #include "lanes.hpp"
 
 namespace boundary_forest::kernels {
 
-Kernel scalar_kernel(Formula formula, ElementType stored, ElementType query) {
-  return kernel_for(formula, stored, query);
-}
+InstructionSet scalar() { return {"scalar", kernel_for, code_kernels}; }
 
 }  // namespace boundary_forest::kernels

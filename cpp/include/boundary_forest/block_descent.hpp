@@ -1,0 +1,94 @@
+// Algorithm 1 for a block of rows at once, with the same result as row by row.
+//
+// Asking: rows that stand at the same node are taken on together, so that the node's children are
+// read once for all of them and compared by the metric's sieve (sieve.hpp). Every row makes the
+// moves that BTQuery would make, as the closest child does not depend on who else is asking.
+//
+// Learning: the block first descends through the tree as it stands; then it is replayed in order of
+// arrival. A row's descent can differ from what was found only where a node on its way has gained
+// children within the block, so only those nodes are looked at again.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "boundary_forest/boundary_tree.hpp"
+#include "boundary_forest/sieve.hpp"
+
+namespace boundary_forest {
+
+// BOUNDARY_FOREST_PATH=plain keeps every row to the plain algorithm, for comparison: the answers are
+// the same. Unset or "block", rows go together where there are enough of them. Anything else throws
+// std::invalid_argument.
+bool plain_path();
+
+class BlockDescent {
+ public:
+  // Fewer rows than this go one by one: there is little to share.
+  static constexpr std::size_t worth_it = 8;
+
+  BlockDescent(const QueryRows& block, const Sieve& sieve) : block_(block), sieve_(sieve) {}
+
+  // rows[j] is asked after `seen` + j * `seen_step` examples, of the first n_nodes nodes of the
+  // tree. endings()[j] becomes what BTQuery returns.
+  void descend(const BoundaryTree& tree, std::span<const std::uint32_t> rows, std::uint64_t seen,
+               std::uint64_t seen_step, NodeId n_nodes, Counts& counts);
+
+  struct Ending {
+    NodeId node;
+    Leaf at;
+    std::uint64_t compared;
+  };
+  std::span<const Ending> endings() const { return endings_; }
+
+  // BTTrain for rows[j] in order, after `seen` + j examples: row r is the staged example
+  // `first` + r, with threshold epsilon[r]. endings()[j] becomes what the tree would have answered.
+  void train(BoundaryTree& tree, std::span<const std::uint32_t> rows, Slot first,
+             std::uint64_t seen, const double* epsilon, Counts& counts);
+
+ private:
+  struct Group {
+    NodeId node;
+    std::uint32_t begin;
+    std::uint32_t end;
+  };
+  static constexpr std::size_t worth_grouping = 3;
+
+  void step(const BoundaryTree& tree, std::span<const std::uint32_t> rows, const Group& group,
+            Counts& counts);
+  void replay(const BoundaryTree& tree, std::uint32_t row, std::uint64_t seen, NodeId n_before,
+              Ending& ending, Counts& counts);
+  std::uint64_t seen_at(std::size_t j) const { return seen_ + j * seen_step_; }
+
+  const QueryRows& block_;
+  const Sieve& sieve_;
+  std::uint64_t seen_ = 0;
+  std::uint64_t seen_step_ = 0;
+  NodeId n_nodes_ = 0;
+  std::vector<Ending> endings_;
+
+  // Rows are known by their place j; order_ holds the places, those of a group side by side.
+  std::vector<std::uint32_t> order_;
+  std::vector<Group> waiting_;
+
+  // For one step: of each row of the group.
+  std::vector<std::uint32_t> queries_;
+  std::vector<double> bounds_;
+  std::vector<Nearest> v_min_;
+  std::vector<Candidate> found_;
+  std::vector<std::uint32_t> sorted_;
+  std::vector<std::uint32_t> ends_;  // of each child: where its rows end
+  Sieve::Workspace workspace_;
+
+  // For replaying.
+  struct Passage {
+    NodeId node;
+    NodeId next;
+  };
+  std::vector<char> changed_;  // of each node: has it gained children within this block?
+  std::vector<Passage> way_;
+};
+
+}  // namespace boundary_forest

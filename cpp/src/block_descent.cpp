@@ -1,0 +1,184 @@
+#include "boundary_forest/block_descent.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+namespace boundary_forest {
+
+bool plain_path() {
+  const char* path = std::getenv("BOUNDARY_FOREST_PATH");
+  const std::string name = path == nullptr || *path == '\0' ? "block" : path;
+  if (name != "plain" && name != "block")
+    throw std::invalid_argument("BOUNDARY_FOREST_PATH is '" + name + "'; it may be: plain, block");
+  return name == "plain";
+}
+
+void BlockDescent::descend(const BoundaryTree& tree, std::span<const std::uint32_t> rows,
+                           std::uint64_t seen, std::uint64_t seen_step, NodeId n_nodes,
+                           Counts& counts) {
+  seen_ = seen;
+  seen_step_ = seen_step;
+  n_nodes_ = n_nodes;
+  const auto m = static_cast<std::uint32_t>(rows.size());
+  order_.resize(m);
+  std::iota(order_.begin(), order_.end(), 0);
+
+  const Slot root = tree.example(0);
+  const std::byte* root_row = tree.store().row(root);
+  bounds_.assign(m, std::numeric_limits<double>::infinity());
+  found_.clear();
+  counts.evaluations += sieve_.sift(rows, {&root_row, 1}, bounds_, workspace_, found_);
+  endings_.resize(m);
+  for (const Candidate& at_root : found_) endings_[at_root.query] = {0, {root, at_root.reduced}, 1};
+
+  waiting_.assign(1, {0, 0, m});
+  while (!waiting_.empty()) {
+    const Group group = waiting_.back();
+    waiting_.pop_back();
+    if (group.end - group.begin >= worth_grouping) {
+      step(tree, rows, group, counts);
+      continue;
+    }
+    for (std::uint32_t place = group.begin; place < group.end; ++place) {
+      const std::uint32_t j = order_[place];
+      Ending& ending = endings_[j];
+      Counts cost;
+      std::tie(ending.node, ending.at) =
+          tree.descend(group.node, ending.at, block_, rows[j], seen_at(j), n_nodes, cost);
+      ending.compared += cost.comparisons;
+      counts.evaluations += cost.evaluations;
+    }
+  }
+  for (const Ending& ending : endings_) counts.comparisons += ending.compared;
+}
+
+// Each row of the group moves on to the closest child, or stays at the group's node for good.
+void BlockDescent::step(const BoundaryTree& tree, std::span<const std::uint32_t> rows,
+                        const Group& group, Counts& counts) {
+  const NodeId v = group.node;
+  const ChildLists::View children = tree.children(v, n_nodes_);
+  if (children.count == 0) return;
+  const std::uint32_t m = group.end - group.begin;
+  const std::span<std::uint32_t> places(order_.data() + group.begin, m);
+  const bool v_may_win = children.count < tree.params().k;
+
+  queries_.resize(m);
+  bounds_.resize(m);
+  v_min_.clear();
+  for (std::uint32_t i = 0; i < m; ++i) {
+    const std::uint32_t j = places[i];
+    queries_[i] = rows[j];
+    bounds_[i] = v_may_win ? endings_[j].at.reduced : std::numeric_limits<double>::infinity();
+    v_min_.emplace_back(tree.tie_hash(), tree.store(), block_, rows[j], seen_at(j));
+    if (v_may_win) v_min_[i].consider(children.count, endings_[j].at);
+  }
+
+  // Here nodes go by their number among the children; v's is the one after the last.
+  constexpr std::uint32_t at_once = Sieve::most_rows;
+  Slot examples[at_once];
+  const std::byte* child_rows[at_once];
+  for (std::uint32_t begin = 0; begin < children.count; begin += at_once) {
+    const std::uint32_t n = std::min(at_once, children.count - begin);
+    for (std::uint32_t c = 0; c < n; ++c) {
+      examples[c] = tree.example(children[begin + c]);
+      child_rows[c] = tree.store().row(examples[c]);
+    }
+    found_.clear();
+    counts.evaluations += sieve_.sift(queries_, {child_rows, n}, bounds_, workspace_, found_);
+    for (const Candidate& candidate : found_)
+      v_min_[candidate.query].consider(begin + candidate.row,
+                                       {examples[candidate.row], candidate.reduced});
+  }
+
+  // Rows that go to the same child come to lie side by side.
+  ends_.assign(children.count + 1, 0);
+  for (std::uint32_t i = 0; i < m; ++i) {
+    Ending& ending = endings_[places[i]];
+    ending.compared += children.count;
+    ending.at = v_min_[i].at();
+    const std::uint32_t winner = v_min_[i].node();
+    if (winner < children.count) ending.node = children[winner];
+    ++ends_[winner];
+  }
+  std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
+  sorted_.resize(m);
+  for (std::uint32_t i = m; i-- > 0;) sorted_[--ends_[v_min_[i].node()]] = places[i];
+  std::copy(sorted_.begin(), sorted_.end(), places.begin());
+  for (std::uint32_t c = 0; c < children.count; ++c)  // ends_ are now beginnings
+    if (ends_[c] < ends_[c + 1])
+      waiting_.push_back({children[c], group.begin + ends_[c], group.begin + ends_[c + 1]});
+}
+
+void BlockDescent::train(BoundaryTree& tree, std::span<const std::uint32_t> rows, Slot first,
+                         std::uint64_t seen, const double* epsilon, Counts& counts) {
+  const NodeId n_before = tree.size();
+  Counts descended;
+  descend(tree, rows, seen, 1, n_before, descended);
+  counts.evaluations += descended.evaluations;
+  changed_.assign(n_before, 0);
+  for (std::size_t j = 0; j < rows.size(); ++j) {
+    Ending& ending = endings_[j];
+    replay(tree, rows[j], seen + j, n_before, ending, counts);
+    counts.comparisons += ending.compared;
+    const Slot slot = first + rows[j];
+    const ExampleStore& store = tree.store();
+    if (label_distance(tree.params(), store.label(slot), store.label(ending.at.example)) <=
+        epsilon[rows[j]])
+      continue;
+    tree.add_node(slot, ending.node);
+    if (ending.node < n_before) changed_[ending.node] = 1;
+  }
+}
+
+// What was found in the first n_before nodes becomes what the tree as it now is would have answered.
+void BlockDescent::replay(const BoundaryTree& tree, std::uint32_t row, std::uint64_t seen,
+                          NodeId n_before, Ending& ending, Counts& counts) {
+  // The nodes to look at again, from the end of the descent up, each with the next one on the way.
+  way_.clear();
+  for (NodeId v = ending.node, next = nothing; v != nothing; next = v, v = tree.parent(v))
+    if (changed_[v]) way_.push_back({v, next});
+  const auto go_on_from = [&](NodeId v, const Leaf& at_v) {
+    std::uint64_t compared = 1;
+    for (NodeId w = tree.parent(v); w != nothing; w = tree.parent(w))
+      compared += tree.n_children(w);
+    Counts cost;
+    std::tie(ending.node, ending.at) = tree.descend(v, at_v, block_, row, seen, tree.size(), cost);
+    ending.compared = compared + cost.comparisons;
+    counts.evaluations += cost.evaluations;
+  };
+  for (; !way_.empty(); way_.pop_back()) {
+    const auto [v, next] = way_.back();
+    const ChildLists::View children = tree.children(v, tree.size());
+    if (next == nothing && children.count >= tree.params().k) {
+      go_on_from(v, ending.at);  // v itself, which was the closest, no longer counts
+      return;
+    }
+    std::uint32_t first_new = children.count;
+    while (first_new > 0 && children[first_new - 1] >= n_before) --first_new;
+    const NodeId old = next == nothing ? v : next;
+    Leaf at_old = ending.at;
+    if (old != ending.node) {
+      at_old.example = tree.example(old);
+      const std::byte* old_row = tree.store().row(at_old.example);
+      tree.metric().distances(block_.position(row), &old_row, 1, &at_old.reduced);
+      ++counts.evaluations;
+    }
+    Nearest v_min(tree.tie_hash(), tree.store(), block_, row, seen);
+    v_min.consider(old, at_old);
+    tree.for_each_distance(
+        block_.position(row), children, first_new,
+        [&](NodeId child, const Leaf& at_child) { v_min.consider(child, at_child); });
+    counts.evaluations += children.count - first_new;
+    if (v_min.node() != old) {
+      go_on_from(v_min.node(), v_min.at());
+      return;
+    }
+    ending.compared += children.count - first_new;
+  }
+}
+
+}  // namespace boundary_forest

@@ -1,0 +1,49 @@
+// The sieve of the Euclidean metric: rows are compared by their byte codes (kernels/codes.hpp).
+//
+// uint8 rows are their own codes, and what comes out is exact. Floats are coded anew for every
+// group, so that no second copy of a row is kept (promise 5): codes only tell which rows cannot be
+// the closest, and the distances of the others are computed in the canonical order.
+#pragma once
+
+#include "boundary_forest/sieve.hpp"
+#include "kernels/kernel.hpp"
+
+namespace boundary_forest {
+
+class CodeSieve final : public Sieve {
+ public:
+  // `block` must have at most kernels::most_coded_features features.
+  CodeSieve(const Metric& d, const QueryRows& block, ElementType stored);
+
+  std::size_t sift(std::span<const std::uint32_t> queries, std::span<const std::byte* const> rows,
+                   std::span<double> bounds, Workspace& workspace,
+                   std::vector<Candidate>& found) const override;
+
+ private:
+  // Fewer queries than this do not make up for the coding of float rows.
+  static constexpr std::size_t worth_coding = 4;
+
+  kernels::Coding choose_coding() const;
+  float encode(std::size_t query, std::uint8_t* codes) const;
+  std::size_t settle(std::span<const std::uint32_t> queries, std::span<const std::byte* const> rows,
+                     std::span<const std::uint64_t> masks, std::span<double> bounds,
+                     std::vector<Candidate>& found) const;
+
+  const Metric& d_;
+  const QueryRows& block_;
+  const kernels::CodeKernels& kernels_;
+  PlainSieve plain_;
+  ElementType stored_;
+  std::size_t n_features_;
+  std::size_t stride_;
+  kernels::Coding coding_;
+  bool exact_;      // codes are the rows
+  float slack_;     // how much the canonical distance may differ from the true one, as a factor
+  float tiny_;      // and absolutely, where squares underflow; in steps
+  float farthest_;  // beyond it squares may overflow; in steps
+  std::vector<std::int8_t> codes_;     // stride_ bytes for each query of the block
+  std::vector<std::int32_t> squares_;  // one for each
+  std::vector<float> errors_;          // one for each
+};
+
+}  // namespace boundary_forest

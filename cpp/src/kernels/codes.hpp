@@ -1,0 +1,258 @@
+// Rows as bytes, and which of a node's children may be closest to each of many queries.
+//
+// Squared distances between codes are whole numbers, |q|^2 + |r|^2 - 2 q.r, so any order of
+// summation gives the same, and products of bytes are what processors are fastest at. For uint8
+// rows the codes are the rows and the answer is exact. For floats the codes are a filter: a row
+// whose codes are too far away, errors considered, cannot be the closest.
+//
+// One factor of each product is signed, as the instructions want it: with q' = q - 128,
+// |q - r|^2 = |q|^2 + sum r (r - 256) - 2 q'.r.
+//
+// Like lanes.hpp, this is compiled once for each instruction set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+#include "kernel.hpp"
+#include "lanes.hpp"
+
+namespace boundary_forest::kernels {
+namespace {
+
+constexpr std::size_t tile_rows = 4;
+constexpr std::size_t tile_queries = 4;
+
+// out[i * most_coded_rows + j] = q'_i . r_j for M queries and 4 rows.
+#if defined(__AVX512VNNI__)
+
+BF_INLINE __m128i sums_of(__m512i a, __m512i b, __m512i c, __m512i d) {
+  const auto halve = [](__m512i x) __attribute__((always_inline)) {
+    return _mm256_add_epi32(_mm512_castsi512_si256(x), _mm512_extracti64x4_epi64(x, 1));
+  };
+  const __m256i ab = _mm256_hadd_epi32(halve(a), halve(b));
+  const __m256i cd = _mm256_hadd_epi32(halve(c), halve(d));
+  const __m256i abcd = _mm256_hadd_epi32(ab, cd);
+  return _mm_add_epi32(_mm256_castsi256_si128(abcd), _mm256_extracti128_si256(abcd, 1));
+}
+
+template <std::size_t M>
+BF_INLINE void dots(const CodedQuery* queries, const std::uint8_t* rows, std::size_t stride,
+                    std::int32_t* out) {
+  __m512i sums[M][tile_rows] = {};
+  for (std::size_t at = 0; at < stride; at += 64) {
+    __m512i r[tile_rows];
+    for (std::size_t j = 0; j < tile_rows; ++j) r[j] = _mm512_loadu_si512(rows + j * stride + at);
+    for (std::size_t i = 0; i < M; ++i) {
+      const __m512i q = _mm512_loadu_si512(queries[i].codes + at);
+      for (std::size_t j = 0; j < tile_rows; ++j)
+        sums[i][j] = _mm512_dpbusd_epi32(sums[i][j], r[j], q);
+    }
+  }
+  for (std::size_t i = 0; i < M; ++i)
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i * most_coded_rows),
+                     sums_of(sums[i][0], sums[i][1], sums[i][2], sums[i][3]));
+}
+
+#elif defined(__AVX2__)
+
+BF_INLINE __m128i sums_of(__m256i a, __m256i b, __m256i c, __m256i d) {
+  const __m256i abcd = _mm256_hadd_epi32(_mm256_hadd_epi32(a, b), _mm256_hadd_epi32(c, d));
+  return _mm_add_epi32(_mm256_castsi256_si128(abcd), _mm256_extracti128_si256(abcd, 1));
+}
+
+// Two queries at a time: more sums than that do not fit into the registers.
+template <std::size_t M>
+BF_INLINE void dots(const CodedQuery* queries, const std::uint8_t* rows, std::size_t stride,
+                    std::int32_t* out) {
+  constexpr std::size_t at_once = M < 2 ? M : 2;
+  for (std::size_t first = 0; first < M; first += at_once) {
+    __m256i sums[at_once][tile_rows] = {};
+    for (std::size_t at = 0; at < stride; at += 16) {
+      __m256i q[at_once];
+      for (std::size_t i = 0; i < at_once; ++i)
+        q[i] = _mm256_cvtepi8_epi16(
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(queries[first + i].codes + at)));
+      for (std::size_t j = 0; j < tile_rows; ++j) {
+        const __m256i r = _mm256_cvtepu8_epi16(
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows + j * stride + at)));
+        for (std::size_t i = 0; i < at_once; ++i)
+          sums[i][j] = _mm256_add_epi32(sums[i][j], _mm256_madd_epi16(q[i], r));
+      }
+    }
+    for (std::size_t i = 0; i < at_once; ++i)
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + (first + i) * most_coded_rows),
+                       sums_of(sums[i][0], sums[i][1], sums[i][2], sums[i][3]));
+  }
+}
+
+#else
+
+template <std::size_t M>
+BF_INLINE void dots(const CodedQuery* queries, const std::uint8_t* rows, std::size_t stride,
+                    std::int32_t* out) {
+  for (std::size_t i = 0; i < M; ++i)
+    for (std::size_t j = 0; j < tile_rows; ++j) {
+      std::int32_t sum = 0;
+      for (std::size_t at = 0; at < stride; ++at)
+        sum += std::int32_t{queries[i].codes[at]} * std::int32_t{rows[j * stride + at]};
+      out[i * most_coded_rows + j] = sum;
+    }
+}
+
+#endif
+
+// values[i * most_coded_rows + j] = |q_i - r_j|^2 - |q_i|^2
+template <std::size_t M>
+BF_INLINE void values_of(const CodedQuery* queries, const CodedRows& rows, std::int32_t* values) {
+  for (std::size_t j = 0; j < rows.n; j += tile_rows)
+    dots<M>(queries, rows.codes + j * rows.stride, rows.stride, values + j);
+  for (std::size_t i = 0; i < M; ++i)
+    for (std::size_t j = 0; j < rows.n; ++j) {
+      std::int32_t& value = values[i * most_coded_rows + j];
+      value = rows.terms[j] - 2 * value;
+    }
+}
+
+// Calls f(i, values of query i) for every query.
+template <class F>
+BF_INLINE void for_each_query(const CodedQuery* queries, std::size_t m, const CodedRows& rows,
+                              F&& f) {
+  alignas(64) std::int32_t values[tile_queries * most_coded_rows];
+  std::size_t i = 0;
+  for (; i + tile_queries <= m; i += tile_queries) {
+    values_of<tile_queries>(queries + i, rows, values);
+    for (std::size_t t = 0; t < tile_queries; ++t) f(i + t, values + t * most_coded_rows);
+  }
+  for (; i < m; ++i) {
+    values_of<1>(queries + i, rows, values);
+    f(i, values);
+  }
+}
+
+// Bit j is set where flags[j] is 1; there are most_coded_rows flags, each 0 or 1.
+BF_INLINE std::uint64_t mask_of(const std::uint8_t* flags, std::size_t n) {
+  std::uint64_t mask = 0;
+  for (std::size_t j = 0; j < n; j += 8) {
+    std::uint64_t eight;
+    __builtin_memcpy(&eight, flags + j, sizeof eight);
+    mask |= (eight * 0x0102040810204080U >> 56) << j;
+  }
+  return mask;
+}
+
+BF_INLINE std::int32_t least_of(const std::int32_t* values, std::size_t n) {
+  std::int32_t least = values[0];
+  for (std::size_t j = 1; j < n; ++j) least = values[j] < least ? values[j] : least;
+  return least;
+}
+
+BF_INLINE std::uint64_t equal_to(std::int32_t value, const std::int32_t* values, std::size_t n) {
+  alignas(64) std::uint8_t flags[most_coded_rows] = {};
+  for (std::size_t j = 0; j < n; ++j) flags[j] = values[j] == value;
+  return mask_of(flags, n);
+}
+
+void closest(const CodedQuery* queries, std::size_t m, const CodedRows& rows, std::uint64_t* masks,
+             std::int32_t* least) {
+  for_each_query(queries, m, rows, [&](std::size_t i, const std::int32_t* values) {
+    const std::int32_t least_value = least_of(values, rows.n);
+    least[i] = least_value + queries[i].square;
+    masks[i] = equal_to(least_value, values, rows.n);
+  });
+}
+
+void possible(const CodedQuery* queries, std::size_t m, const CodedRows& rows, float slack,
+              float farthest, std::uint64_t* masks) {
+  const std::uint64_t all = ~std::uint64_t{0} >> (most_coded_rows - rows.n);
+  for_each_query(queries, m, rows, [&](std::size_t i, const std::int32_t* values) {
+    const CodedQuery& query = queries[i];
+    const std::int32_t least_value = least_of(values, rows.n);
+    const int best = __builtin_ctzll(equal_to(least_value, values, rows.n));
+    // The best row by its codes is at most this far away; rows that cannot come nearer are out.
+    float within = __builtin_sqrtf(static_cast<float>(least_value + query.square)) +
+                   rows.errors[best] + query.error;
+    if (query.limit < within) within = query.limit;
+    if (!(within <= farthest)) {
+      masks[i] = all;
+      return;
+    }
+    within = within * slack + query.error;
+    alignas(64) std::uint8_t flags[most_coded_rows] = {};
+    for (std::size_t j = 0; j < rows.n; ++j) {
+      const float reach = within + rows.errors[j];
+      flags[j] = static_cast<float>(values[j] + query.square) <= reach * reach;
+    }
+    masks[i] = mask_of(flags, rows.n);
+  });
+}
+
+template <class E, std::size_t n>
+struct Vector {
+  typedef E type __attribute__((vector_size(n * sizeof(E))));
+};
+
+// y = x / step - low is rounded by at most 2^-24 of itself (2^-53 for float64), as step is a power
+// of two; that and the rounding of the sums are covered by what is added in the end.
+template <class T>
+BF_INLINE float encode(const T* row, std::size_t n, const Coding& coding, std::uint8_t* codes) {
+  using V = typename Lanes<T>::Register;
+  constexpr std::size_t width = Lanes<T>::per_register;
+  using Integers = typename Vector<std::int32_t, width>::type;
+  using Bytes = typename Vector<std::uint8_t, width>::type;
+  const T scale = static_cast<T>(1.0 / coding.step);
+  const T low = static_cast<T>(coding.low);
+  V sums{};
+  const auto code = [&](const V& x) __attribute__((always_inline)) {
+    const V y = x * scale - low;
+    const V above = y < 0 ? V{} : y;
+    const V inside = above > 255 ? V{} + 255 : above;
+    const Integers c = __builtin_convertvector(inside + T(0.5), Integers);
+    const V rest = y - __builtin_convertvector(c, V);
+    sums += rest * rest;
+    return __builtin_convertvector(c, Bytes);
+  };
+  std::size_t i = 0;
+  for (; i + width <= n; i += width) {
+    V x;
+    __builtin_memcpy(&x, row + i, sizeof x);
+    const Bytes bytes = code(x);
+    __builtin_memcpy(codes + i, &bytes, sizeof bytes);
+  }
+  if (i < n) {
+    V x = V{} + low / scale;  // which is coded as 0, without a rest
+    for (std::size_t l = 0; i + l < n; ++l) x[l] = row[i + l];
+    const Bytes bytes = code(x);
+    for (std::size_t l = 0; i + l < n; ++l) codes[i + l] = bytes[l];
+  }
+  T sum = 0;
+  for (std::size_t l = 0; l < width; ++l) sum += sums[l];
+  const float error = __builtin_sqrtf(static_cast<float>(sum)) * 1.001F;
+  return error + 4e-5F * __builtin_sqrtf(static_cast<float>(n));
+}
+
+float encode_row(const std::byte* row, ElementType type, std::size_t n, const Coding& coding,
+                 std::uint8_t* codes) {
+  if (type == ElementType::float32)
+    return encode(reinterpret_cast<const float*>(row), n, coding, codes);
+  if (type == ElementType::float64)
+    return encode(reinterpret_cast<const double*>(row), n, coding, codes);
+  __builtin_memcpy(codes, row, n);
+  return 0.0F;
+}
+
+std::int32_t row_term(const std::uint8_t* codes, std::size_t stride) {
+  std::int32_t sum = 0;
+  for (std::size_t i = 0; i < stride; ++i)
+    sum += std::int32_t{codes[i]} * (std::int32_t{codes[i]} - 256);
+  return sum;
+}
+
+constexpr CodeKernels code_kernels = {encode_row, row_term, closest, possible};
+
+}  // namespace
+}  // namespace boundary_forest::kernels
