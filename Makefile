@@ -12,10 +12,10 @@ CPP_FILES = $(shell find cpp bindings -name '*.hpp' -o -name '*.cpp')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench sanitize clean
+.PHONY: help demo test lint format bench bench-smoke sanitize clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.installed-cli ## learn scikit-learn's digits as a stream, and watch the error
 	$(BIN)/boundary-forest demo
@@ -35,8 +35,12 @@ format: $(VENV)/.installed-dev ## lay out Python and C++ code, and mend what ruf
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CPP_FILES)
 
-bench: $(VENV)/.installed-dev ## fit and predict timed beside an exhaustive search
-	$(BIN)/python benchmarks/plain_speed.py
+# SECTIONS=mnist, or several in quotes, runs those alone.
+bench: $(VENV)/.installed-bench ## times, errors and memory beside FAISS, hnswlib, USearch, scikit-learn and River
+	$(BIN)/python -m benchmarks $(SECTIONS)
+
+bench-smoke: $(VENV)/.installed-bench ## the same on little data: fails on a wrong answer, never on a time
+	$(BIN)/python -m benchmarks --smoke $(SECTIONS)
 
 # The engine's own tests, without Python, under each group of sanitizers that can live together.
 sanitize: $(VENV)/.tools ## the engine's tests under the address, undefined and thread sanitizers

@@ -1,0 +1,156 @@
+"""Data sets: from ``$BOUNDARY_FOREST_DATA`` if they are there, else digits or made-up ones.
+
+A stand-in has its own name, never that of the set it stands for.
+"""
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import load_digits
+
+Array = NDArray[Any]
+
+N_COVTYPE = (100_000, 20_000)  # rows to learn and to ask
+N_SMOKE = (2_000, 500)
+STAND_IN_SEED = 0  # whatever the run's, so that the error to expect is known
+
+
+@dataclass(frozen=True)
+class Data:
+    """Examples to learn, in order, and examples to ask."""
+
+    name: str
+    X_train: Array
+    y_train: Array
+    X_test: Array
+    y_test: Array
+    is_real: bool
+
+    @property
+    def title(self) -> str:
+        n, n_features = self.X_train.shape
+        return (
+            f"{self.name}: {n:,} rows to learn, {len(self.X_test):,} to ask, {n_features} features"
+        )
+
+    def sizes(self) -> dict[str, Any]:
+        """What the JSON file says of it."""
+        return {
+            "name": self.name,
+            "is_real": self.is_real,
+            "train": list(self.X_train.shape),
+            "test": list(self.X_test.shape),
+            "dtype": str(self.X_train.dtype),
+        }
+
+    def first(self, n: int, n_asked: int) -> Self:
+        """The first n to learn, and the first few to ask."""
+        return replace(
+            self,
+            X_train=self.X_train[:n],
+            y_train=self.y_train[:n],
+            X_test=self.X_test[:n_asked],
+            y_test=self.y_test[:n_asked],
+        )
+
+    def as_float32(self) -> Self:
+        """The same rows in another type, and under a name that says so."""
+        X_train, X_test = (X.astype(np.float32) for X in (self.X_train, self.X_test))
+        return replace(self, name=f"{self.name} as float32", X_train=X_train, X_test=X_test)
+
+    def shuffled(self, seed: int) -> Self:
+        """The same, with the examples to learn in another order."""
+        order = np.random.default_rng(seed).permutation(len(self.y_train))
+        return replace(self, X_train=self.X_train[order], y_train=self.y_train[order])
+
+
+def load(name: str, seed: int, *, smoke: bool = False) -> Data:
+    """The data set of this name, else its stand-in, and always that when ``smoke``."""
+    arrays = None if smoke else stored(name)
+    if arrays is None:
+        return _stand_in(name, N_SMOKE if smoke else N_COVTYPE)
+    if name == "covtype":
+        return standardised(name, *_joined(arrays), seed, N_COVTYPE)
+    X_train, y_train, X_test, y_test = (
+        arrays[part] for part in ("X_train", "y_train", "X_test", "y_test")
+    )
+    return Data(name, X_train, y_train, X_test, y_test, is_real=True)
+
+
+def load_stream(name: str, n: int, *, smoke: bool = False) -> tuple[str, Array, Array]:
+    """The first n examples in the order of time, and the name of what they are."""
+    arrays = None if smoke else stored(name)
+    if arrays is not None:
+        X, y = _joined(arrays)
+        return name, X[:n], y[:n]
+    X = np.random.default_rng(STAND_IN_SEED).uniform(size=(n, 6))
+    return "generated stream", X, (np.sin(6 * X[:, 0]) > 2 * X[:, 1] - 1).astype(np.int64)
+
+
+def stored(name: str) -> dict[str, Array] | None:
+    """The arrays of ``$BOUNDARY_FOREST_DATA/<name>.npz``, if there is such a file."""
+    folder = os.environ.get("BOUNDARY_FOREST_DATA")
+    path = Path(folder) / f"{name}.npz" if folder else None
+    if path is None or not path.is_file():
+        return None
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def standardised(
+    name: str, X: Array, y: Array, seed: int, sizes: tuple[int, int], *, is_real: bool = True
+) -> Data:
+    """Shuffled rows as float32, on the scale of those that are learned."""
+    n, n_asked = sizes
+    order = np.random.default_rng(seed).permutation(len(y))[: n + n_asked]
+    rows, y = X[order].astype(np.float64), y[order]
+    deviation = rows[:n].std(axis=0)
+    deviation[deviation == 0] = 1
+    rows = ((rows - rows[:n].mean(axis=0)) / deviation).astype(np.float32)
+    return Data(name, rows[:n], y[:n], rows[n:], y[n:], is_real)
+
+
+def _joined(arrays: dict[str, Array]) -> tuple[Array, Array]:
+    X = np.concatenate([arrays["X_train"], arrays["X_test"]])
+    return X, np.concatenate([arrays["y_train"], arrays["y_test"]])
+
+
+def _stand_in(name: str, sizes: tuple[int, int]) -> Data:
+    if name in ("mnist", "pendigits"):
+        return _digits()
+    if name == "letter":
+        small = (min(sizes[0], 10_000), min(sizes[1], 5_000))
+        return _generated("generated-16", 16, 26, small)
+    if name == "dna":
+        data = _generated("generated-180-binary", 180, 3, N_SMOKE)
+        X_train, X_test = ((X > 0).astype(np.uint8) for X in (data.X_train, data.X_test))
+        return replace(data, X_train=X_train, X_test=X_test)
+    if name == "covtype":
+        return _generated("generated-54", 54, 7, sizes)
+    raise ValueError(f"no data set is called {name!r}: mnist, letter, pendigits, dna, covtype")
+
+
+def _digits() -> Data:
+    """Scikit-learn's digits, too few to judge speed by."""
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(STAND_IN_SEED).permutation(len(y))
+    X, y = X[order].astype(np.uint8), y[order]
+    return Data("digits", X[:-500], y[:-500], X[-500:], y[-500:], is_real=False)
+
+
+def _generated(name: str, n_features: int, n_classes: int, sizes: tuple[int, int]) -> Data:
+    """Three clouds a class; neighbouring ones overlap, so that there is a boundary to learn.
+
+    The clouds lie in 8 dimensions and are seen through a random map, for in many they would be so
+    far apart that nothing errs.
+    """
+    rng = np.random.default_rng(STAND_IN_SEED)
+    centres = 2.0 * rng.normal(size=(3 * n_classes, 8))
+    cloud = rng.integers(len(centres), size=sum(sizes))
+    hidden = centres[cloud] + rng.normal(size=(len(cloud), 8))
+    X = hidden @ rng.normal(size=(8, n_features)) + rng.normal(size=(len(cloud), n_features))
+    return standardised(name, X, cloud % n_classes, STAND_IN_SEED, sizes, is_real=False)

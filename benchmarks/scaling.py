@@ -1,0 +1,53 @@
+"""Which law a growing cost follows, by the paper's procedure.
+
+Both laws are fitted to the first half of the points, and judged by their root mean square error
+over all of them; the one ruled out should err several times as much (the paper: 5 times).
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar  # type: ignore[import-untyped]
+
+Floats = NDArray[np.float64]
+FEWEST_POINTS = 4  # the first half must have two, for each law has two parameters
+
+
+def judged(n: list[int], cost: list[float]) -> dict[str, Any] | None:
+    """The laws a log N + b and c N^p: parameters, errors, and how many times the second errs."""
+    if len(n) < FEWEST_POINTS:
+        return None
+    N, y = np.array(n, dtype=np.float64), np.array(cost, dtype=np.float64)
+    half = (len(N) + 1) // 2
+    a, b = np.polyfit(np.log(N[:half]), y[:half], 1)
+    c, p = power_law(N[:half], y[:half])
+    log_rms = rms(a * np.log(N) + b - y)
+    power_rms = rms(c * N**p - y)
+    return {
+        "points": len(N),
+        "fitted": half,
+        "from": n[0],
+        "log": {"a": float(a), "b": float(b), "rms": log_rms},
+        "power": {"c": c, "p": p, "rms": power_rms},
+        "factor": power_rms / log_rms,
+    }
+
+
+def power_law(N: Floats, y: Floats) -> tuple[float, float]:
+    """Parameters c and p of the least squares, in the unit of y: given p, c follows."""
+
+    def best_c(p: float) -> float:
+        return float(N**p @ y / (N**p @ N**p))
+
+    found = minimize_scalar(
+        lambda p: rms(best_c(p) * N**p - y),
+        bounds=(-1, 2),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    return best_c(found.x), float(found.x)
+
+
+def rms(errors: Floats) -> float:
+    return float(np.sqrt(np.mean(errors**2)))
