@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
+#include <memory>
 
 namespace boundary_forest {
 
@@ -50,50 +50,50 @@ float CodeSieve::encode(std::size_t query, std::uint8_t* codes) const {
   return kernels_.encode(position.data, position.type, n_features_, coding_, codes);
 }
 
-// The step that leaves the least error in the middle one of a few rows. Wide enough for all values
-// is often too wide: a few outliers, which then keep an error of their own, are better cut off.
+// Coarse steps reach over all values, fine ones round less; outliers are often better cut off. The
+// step is chosen that keeps the most of the distances between a few rows of the block.
 kernels::Coding CodeSieve::choose_coding() const {
-  constexpr std::size_t few = 32;
-  const std::size_t n = std::min(block_.size(), few);
-  std::vector<std::size_t> sample(n);
-  for (std::size_t i = 0; i < n; ++i) sample[i] = i * block_.size() / n;
-  double least = std::numeric_limits<double>::infinity();
-  double greatest = -least;
-  double sum = 0.0;
-  std::vector<double> x(n_features_);
-  for (const std::size_t i : sample) {
-    to_doubles(block_.position(i), n_features_, x.data());
-    for (const double value : x) {
-      least = std::min(least, value);
-      greatest = std::max(greatest, value);
-      sum += value / static_cast<double>(n * n_features_);
-    }
-  }
-  const double largest = std::max(std::abs(least), std::abs(greatest));
-  const double width = std::max(greatest - least, 0x1p-60);
-  // So that low stays below 2^22 and 1 / step a float.
+  const std::size_t n = std::min(block_.size(), std::size_t{24});
+  std::vector<double> rows(n * n_features_);
+  for (std::size_t i = 0; i < n; ++i)
+    to_doubles(block_.position(i * block_.size() / n), n_features_, rows.data() + i * n_features_);
+  const auto [least, greatest] = std::minmax_element(rows.begin(), rows.end());
+  double mean = 0.0;
+  for (const double x : rows) mean += x / static_cast<double>(rows.size());
+
+  // So that low stays below 2^22, and 1 / step and the codes' limits are floats.
+  const double largest = std::max(std::abs(*least), std::abs(*greatest));
   const double finest = std::max(largest * 0x1p-21, 0x1p-60);
   int exponent = 0;
-  std::frexp(std::min(std::max(width / 255.0, finest), 0x1p60), &exponent);
+  std::frexp(std::clamp(*greatest / 255.0 - *least / 255.0, finest, 0x1p60), &exponent);
   const double widest = std::ldexp(1.0, exponent);
-  kernels::Coding best{widest, std::floor(least / widest)};
-  double best_error = std::numeric_limits<double>::infinity();
-  std::vector<std::uint8_t> codes(stride_);
-  std::vector<double> errors(n);
-  for (double step = widest; step >= finest && step >= widest / 64; step /= 2) {
-    const double low = step == widest
-                           ? best.low
-                           : std::max(std::round(sum / step) - 128.0, std::floor(least / step));
-    const kernels::Coding coding{step, low};
-    for (std::size_t j = 0; j < n; ++j) {
-      const Position& position = block_.position(sample[j]);
-      errors[j] =
-          step * kernels_.encode(position.data, position.type, n_features_, coding, codes.data());
+
+  kernels::Coding best{widest, std::floor(*least / widest)};
+  double most_kept = -1.0;
+  std::vector<std::uint8_t> codes(2 * n_features_);
+  for (double step = widest; step >= finest && step >= widest / 256; step /= 2) {
+    const double first = std::floor(*least / step);
+    const kernels::Coding coding{
+        step, step == widest ? first : std::max(first, std::round(mean / step) - 128.0)};
+    double kept = 0.0;
+    for (std::size_t i = 0; i + 1 < n; ++i) {
+      float errors = 0.0F;
+      for (std::size_t j = 0; j < 2; ++j)
+        errors += kernels_.encode(
+            reinterpret_cast<const std::byte*>(rows.data() + (i + j) * n_features_),
+            ElementType::float64, n_features_, coding, codes.data() + j * n_features_);
+      double apart = 0.0;
+      double coded_apart = 0.0;
+      for (std::size_t f = 0; f < n_features_; ++f) {
+        const double x = rows[i * n_features_ + f] / step - rows[(i + 1) * n_features_ + f] / step;
+        const double c = codes[f] - codes[n_features_ + f];
+        apart += x * x;
+        coded_apart += c * c;
+      }
+      if (apart > 0.0) kept += std::max(0.0, std::sqrt(coded_apart) - errors) / std::sqrt(apart);
     }
-    std::nth_element(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(n / 2),
-                     errors.end());
-    if (errors[n / 2] >= best_error) continue;
-    best_error = errors[n / 2];
+    if (kept <= most_kept) continue;
+    most_kept = kept;
     best = coding;
   }
   return best;
@@ -103,74 +103,94 @@ std::size_t CodeSieve::sift(std::span<const std::uint32_t> queries,
                             std::span<const std::byte* const> rows, std::span<double> bounds,
                             Workspace& workspace, std::vector<Candidate>& found) const {
   const std::size_t m = queries.size();
-  const std::size_t n = rows.size();
   if (!exact_ && m < worth_coding) return plain_.sift(queries, rows, bounds, workspace, found);
 
   std::int32_t terms[most_rows];
   float errors[most_rows];
-  const std::size_t room = most_rows * stride_ + code_width;
-  if (workspace.rows.size() < room) workspace.rows.resize(room);
-  auto address = reinterpret_cast<std::uintptr_t>(workspace.rows.data());
-  address = (address + code_width - 1) / code_width * code_width;
-  const kernels::CodedRows coded{reinterpret_cast<std::uint8_t*>(address), terms, errors, n,
-                                 stride_};
-  const std::size_t row_bytes = n_features_ * size_of(stored_);
-  for (std::size_t j = 0; j < n; ++j) {
-    if (j + 1 < n)
-      for (std::size_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(rows[j + 1] + at);
-    std::uint8_t* codes = coded.codes + j * stride_;
-    errors[j] = kernels_.encode(rows[j], stored_, n_features_, coding_, codes);
-    std::fill(codes + n_features_, codes + stride_, std::uint8_t{0});
-    terms[j] = kernels_.row_term(codes, stride_);
-  }
+  workspace.rows.resize(most_rows * stride_ + code_width);
+  void* aligned = workspace.rows.data();
+  std::size_t room = workspace.rows.size();
+  std::align(code_width, most_rows * stride_, aligned, room);
+  const kernels::CodedRows coded{static_cast<std::uint8_t*>(aligned), terms, rows.size(), stride_};
+  code_rows(rows, coded, errors);
 
-  constexpr std::size_t at_once = 64;
+  constexpr std::size_t at_once = 16;
   kernels::CodedQuery coded_queries[at_once];
-  std::uint64_t masks[at_once];
-  std::int32_t least[at_once];
+  std::int32_t squares[at_once * most_rows];
+  std::uint64_t closest[at_once];
   std::size_t evaluations = 0;
   for (std::size_t begin = 0; begin < m; begin += at_once) {
     const std::size_t count = std::min(at_once, m - begin);
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint32_t query = queries[begin + i];
-      coded_queries[i] = {codes_.data() + query * stride_, squares_[query], errors_[query],
-                          static_cast<float>(std::sqrt(bounds[begin + i]) / coding_.step)};
+      coded_queries[i] = {codes_.data() + query * stride_, squares_[query]};
     }
-    if (exact_) {
-      kernels_.closest(coded_queries, count, coded, masks, least);
-      for (std::size_t i = 0; i < count; ++i) {
-        const double reduced = least[i];
-        if (reduced > bounds[begin + i]) continue;
-        bounds[begin + i] = reduced;
-        for (std::uint64_t mask = masks[i]; mask != 0; mask &= mask - 1)
-          found.push_back({static_cast<std::uint32_t>(begin + i),
-                           static_cast<std::uint32_t>(std::countr_zero(mask)), reduced});
+    kernels_.compare(coded_queries, count, coded, squares, closest);
+    if (exact_) evaluations += count * rows.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto number = static_cast<std::uint32_t>(begin + i);
+      const std::int32_t* of_query = squares + i * most_rows;
+      double& bound = bounds[number];
+      if (!exact_) {
+        evaluations += consider_possible(rows, queries[number], of_query, closest[i], errors,
+                                         number, bound, found);
+        continue;
       }
-      evaluations += count * n;
-    } else {
-      kernels_.possible(coded_queries, count, coded, slack_, farthest_, masks);
-      for (std::size_t i = 0; i < count; ++i) {
-        const std::byte* left[most_rows];
-        std::uint32_t numbers[most_rows];
-        double reduced[most_rows];
-        std::uint32_t n_left = 0;
-        for (std::uint64_t mask = masks[i]; mask != 0; mask &= mask - 1) {
-          numbers[n_left] = static_cast<std::uint32_t>(std::countr_zero(mask));
-          left[n_left] = rows[numbers[n_left]];
-          ++n_left;
-        }
-        if (n_left == 0) continue;
-        d_.distances(block_.position(queries[begin + i]), left, n_left, reduced);
-        evaluations += n_left;
-        for (std::uint32_t j = 0; j < n_left; ++j) {
-          if (reduced[j] > bounds[begin + i]) continue;
-          bounds[begin + i] = reduced[j];
-          found.push_back({static_cast<std::uint32_t>(begin + i), numbers[j], reduced[j]});
-        }
-      }
+      const double reduced = of_query[std::countr_zero(closest[i])];
+      if (reduced > bound) continue;
+      bound = reduced;
+      for (std::uint64_t left = closest[i]; left != 0; left &= left - 1)
+        found.push_back({number, static_cast<std::uint32_t>(std::countr_zero(left)), reduced});
     }
   }
   return evaluations;
+}
+
+void CodeSieve::code_rows(std::span<const std::byte* const> rows, const kernels::CodedRows& coded,
+                          float* errors) const {
+  const std::size_t row_bytes = n_features_ * size_of(stored_);
+  for (std::size_t j = 0; j < rows.size(); ++j) {
+    if (j + 1 < rows.size())
+      for (std::size_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(rows[j + 1] + at);
+    std::uint8_t* codes = coded.codes + j * stride_;
+    errors[j] = kernels_.encode(rows[j], stored_, n_features_, coding_, codes);
+    std::fill(codes + n_features_, codes + stride_, std::uint8_t{0});
+    coded.terms[j] = kernels_.row_term(codes, stride_);
+  }
+}
+
+// The row that is closest by its codes, and then all that may be closer than that is; returns how
+// many distances that took.
+std::size_t CodeSieve::consider_possible(std::span<const std::byte* const> rows,
+                                         std::uint32_t query, const std::int32_t* squares,
+                                         std::uint64_t closest, const float* errors,
+                                         std::uint32_t number, double& bound,
+                                         std::vector<Candidate>& found) const {
+  std::uint32_t numbers[most_rows];
+  const std::byte* left[most_rows];
+  double reduced[most_rows];
+  const auto consider = [&](std::uint64_t mask) {
+    std::uint32_t n = 0;
+    for (; mask != 0; mask &= mask - 1, ++n) {
+      numbers[n] = static_cast<std::uint32_t>(std::countr_zero(mask));
+      left[n] = rows[numbers[n]];
+    }
+    if (n > 0) d_.distances(block_.position(query), left, n, reduced);
+    for (std::uint32_t j = 0; j < n; ++j) {
+      if (reduced[j] > bound) continue;
+      bound = reduced[j];
+      found.push_back({number, numbers[j], reduced[j]});
+    }
+    return n;
+  };
+  const std::uint64_t first = closest & -closest;
+  std::uint64_t others = ~std::uint64_t{0} >> (most_rows - rows.size());
+  const std::size_t n_first = consider(first);
+  const double reach = std::sqrt(bound) / coding_.step;
+  if (reach <= farthest_)
+    others = kernels_.within(squares, rows.size(),
+                             static_cast<float>(reach) * slack_ + errors_[query], errors);
+  return n_first + consider(others & ~first);
 }
 
 }  // namespace boundary_forest

@@ -25,9 +25,12 @@ class CodeSieve final : public Sieve {
 
   kernels::Coding choose_coding() const;
   float encode(std::size_t query, std::uint8_t* codes) const;
-  std::size_t settle(std::span<const std::uint32_t> queries, std::span<const std::byte* const> rows,
-                     std::span<const std::uint64_t> masks, std::span<double> bounds,
-                     std::vector<Candidate>& found) const;
+  void code_rows(std::span<const std::byte* const> rows, const kernels::CodedRows& coded,
+                 float* errors) const;
+  std::size_t consider_possible(std::span<const std::byte* const> rows, std::uint32_t query,
+                                const std::int32_t* squares, std::uint64_t closest,
+                                const float* errors, std::uint32_t number, double& bound,
+                                std::vector<Candidate>& found) const;
 
   const Metric& d_;
   const QueryRows& block_;

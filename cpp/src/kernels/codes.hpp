@@ -2,8 +2,8 @@
 //
 // Squared distances between codes are whole numbers, |q|^2 + |r|^2 - 2 q.r, so any order of
 // summation gives the same, and products of bytes are what processors are fastest at. For uint8
-// rows the codes are the rows and the answer is exact. For floats the codes are a filter: a row
-// whose codes are too far away, errors considered, cannot be the closest.
+// rows the codes are the rows. For floats they are a filter: rows are at least as far apart as
+// their codes, but for the rounding.
 //
 // One factor of each product is signed, as the instructions want it: with q' = q - 128,
 // |q - r|^2 = |q|^2 + sum r (r - 256) - 2 q'.r.
@@ -106,35 +106,7 @@ BF_INLINE void dots(const CodedQuery* queries, const std::uint8_t* rows, std::si
 
 #endif
 
-// values[i * most_coded_rows + j] = |q_i - r_j|^2 - |q_i|^2
-template <std::size_t M>
-BF_INLINE void values_of(const CodedQuery* queries, const CodedRows& rows, std::int32_t* values) {
-  for (std::size_t j = 0; j < rows.n; j += tile_rows)
-    dots<M>(queries, rows.codes + j * rows.stride, rows.stride, values + j);
-  for (std::size_t i = 0; i < M; ++i)
-    for (std::size_t j = 0; j < rows.n; ++j) {
-      std::int32_t& value = values[i * most_coded_rows + j];
-      value = rows.terms[j] - 2 * value;
-    }
-}
-
-// Calls f(i, values of query i) for every query.
-template <class F>
-BF_INLINE void for_each_query(const CodedQuery* queries, std::size_t m, const CodedRows& rows,
-                              F&& f) {
-  alignas(64) std::int32_t values[tile_queries * most_coded_rows];
-  std::size_t i = 0;
-  for (; i + tile_queries <= m; i += tile_queries) {
-    values_of<tile_queries>(queries + i, rows, values);
-    for (std::size_t t = 0; t < tile_queries; ++t) f(i + t, values + t * most_coded_rows);
-  }
-  for (; i < m; ++i) {
-    values_of<1>(queries + i, rows, values);
-    f(i, values);
-  }
-}
-
-// Bit j is set where flags[j] is 1; there are most_coded_rows flags, each 0 or 1.
+// Bit j is set where flags[j] is 1; flags beyond n are 0.
 BF_INLINE std::uint64_t mask_of(const std::uint8_t* flags, std::size_t n) {
   std::uint64_t mask = 0;
   for (std::size_t j = 0; j < n; j += 8) {
@@ -145,59 +117,42 @@ BF_INLINE std::uint64_t mask_of(const std::uint8_t* flags, std::size_t n) {
   return mask;
 }
 
-BF_INLINE std::int32_t least_of(const std::int32_t* values, std::size_t n) {
-  std::int32_t least = values[0];
-  for (std::size_t j = 1; j < n; ++j) least = values[j] < least ? values[j] : least;
-  return least;
+template <std::size_t M>
+BF_INLINE void compare_some(const CodedQuery* queries, const CodedRows& rows, std::int32_t* squares,
+                            std::uint64_t* closest) {
+  for (std::size_t j = 0; j < rows.n; j += tile_rows)
+    dots<M>(queries, rows.codes + j * rows.stride, rows.stride, squares + j);
+  for (std::size_t i = 0; i < M; ++i, squares += most_coded_rows) {
+    std::int32_t least = 0x7FFFFFFF;
+    for (std::size_t j = 0; j < rows.n; ++j) {
+      squares[j] = queries[i].square + rows.terms[j] - 2 * squares[j];
+      least = squares[j] < least ? squares[j] : least;
+    }
+    alignas(64) std::uint8_t flags[most_coded_rows] = {};
+    for (std::size_t j = 0; j < rows.n; ++j) flags[j] = squares[j] == least;
+    closest[i] = mask_of(flags, rows.n);
+  }
 }
 
-BF_INLINE std::uint64_t equal_to(std::int32_t value, const std::int32_t* values, std::size_t n) {
+void compare(const CodedQuery* queries, std::size_t m, const CodedRows& rows, std::int32_t* squares,
+             std::uint64_t* closest) {
+  std::size_t i = 0;
+  for (; i + tile_queries <= m; i += tile_queries)
+    compare_some<tile_queries>(queries + i, rows, squares + i * most_coded_rows, closest + i);
+  for (; i < m; ++i) compare_some<1>(queries + i, rows, squares + i * most_coded_rows, closest + i);
+}
+
+std::uint64_t within(const std::int32_t* squares, std::size_t n, float reach, const float* errors) {
   alignas(64) std::uint8_t flags[most_coded_rows] = {};
-  for (std::size_t j = 0; j < n; ++j) flags[j] = values[j] == value;
+  for (std::size_t j = 0; j < n; ++j) {
+    const float limit = reach + errors[j];
+    flags[j] = static_cast<float>(squares[j]) <= limit * limit;
+  }
   return mask_of(flags, n);
 }
 
-void closest(const CodedQuery* queries, std::size_t m, const CodedRows& rows, std::uint64_t* masks,
-             std::int32_t* least) {
-  for_each_query(queries, m, rows, [&](std::size_t i, const std::int32_t* values) {
-    const std::int32_t least_value = least_of(values, rows.n);
-    least[i] = least_value + queries[i].square;
-    masks[i] = equal_to(least_value, values, rows.n);
-  });
-}
-
-void possible(const CodedQuery* queries, std::size_t m, const CodedRows& rows, float slack,
-              float farthest, std::uint64_t* masks) {
-  const std::uint64_t all = ~std::uint64_t{0} >> (most_coded_rows - rows.n);
-  for_each_query(queries, m, rows, [&](std::size_t i, const std::int32_t* values) {
-    const CodedQuery& query = queries[i];
-    const std::int32_t least_value = least_of(values, rows.n);
-    const int best = __builtin_ctzll(equal_to(least_value, values, rows.n));
-    // The best row by its codes is at most this far away; rows that cannot come nearer are out.
-    float within = __builtin_sqrtf(static_cast<float>(least_value + query.square)) +
-                   rows.errors[best] + query.error;
-    if (query.limit < within) within = query.limit;
-    if (!(within <= farthest)) {
-      masks[i] = all;
-      return;
-    }
-    within = within * slack + query.error;
-    alignas(64) std::uint8_t flags[most_coded_rows] = {};
-    for (std::size_t j = 0; j < rows.n; ++j) {
-      const float reach = within + rows.errors[j];
-      flags[j] = static_cast<float>(values[j] + query.square) <= reach * reach;
-    }
-    masks[i] = mask_of(flags, rows.n);
-  });
-}
-
-template <class E, std::size_t n>
-struct Vector {
-  typedef E type __attribute__((vector_size(n * sizeof(E))));
-};
-
-// y = x / step - low is rounded by at most 2^-24 of itself (2^-53 for float64), as step is a power
-// of two; that and the rounding of the sums are covered by what is added in the end.
+// x / step - low is rounded by at most 2^-24 of itself (2^-53 for float64), as step is a power of
+// two; that and the rounding of the sums are covered by what is added in the end.
 template <class T>
 BF_INLINE float encode(const T* row, std::size_t n, const Coding& coding, std::uint8_t* codes) {
   using V = typename Lanes<T>::Register;
@@ -212,7 +167,7 @@ BF_INLINE float encode(const T* row, std::size_t n, const Coding& coding, std::u
     const V above = y < 0 ? V{} : y;
     const V inside = above > 255 ? V{} + 255 : above;
     const Integers c = __builtin_convertvector(inside + T(0.5), Integers);
-    const V rest = y - __builtin_convertvector(c, V);
+    const V rest = inside - __builtin_convertvector(c, V);
     sums += rest * rest;
     return __builtin_convertvector(c, Bytes);
   };
@@ -252,7 +207,7 @@ std::int32_t row_term(const std::uint8_t* codes, std::size_t stride) {
   return sum;
 }
 
-constexpr CodeKernels code_kernels = {encode_row, row_term, closest, possible};
+constexpr CodeKernels code_kernels = {encode_row, row_term, compare, within};
 
 }  // namespace
 }  // namespace boundary_forest::kernels

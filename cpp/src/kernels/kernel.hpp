@@ -29,8 +29,8 @@ using Kernel = void (*)(const std::byte* query, const std::byte* const* rows, st
 using Table = Kernel (*)(Formula formula, ElementType stored, ElementType query);
 
 // Rows as bytes, for many queries against many rows at once (codes.hpp): a feature x is coded as
-// the byte nearest to x / step - low. Both are chosen so that decoding is exact: step is a power of
-// two and low an integer below 2^22. Distances between codes, and errors, are in steps.
+// the byte nearest to x / step - low. Step is a power of two and low an integer below 2^22, so that
+// a code stands for an exact value. Distances between codes, and errors, are in steps.
 struct Coding {
   double step = 1.0;
   double low = 0.0;
@@ -40,15 +40,12 @@ struct Coding {
 struct CodedQuery {
   const std::int8_t* codes;
   std::int32_t square;  // the sum of its squared codes
-  float error;          // at least the distance between the query and what its codes stand for
-  float limit;          // rows farther than that do not matter
 };
 
 // Up to most_coded_rows rows, one after the other, each filled up with zeros.
 struct CodedRows {
   std::uint8_t* codes;
   std::int32_t* terms;  // the sum of code * (code - 256), for each row
-  float* errors;        // as a query's
   std::size_t n;
   std::size_t stride;  // bytes from row to row: a multiple of code_width
 };
@@ -57,19 +54,23 @@ constexpr std::size_t code_width = 64;
 constexpr std::size_t most_coded_rows = 64;
 constexpr std::size_t most_coded_features = 32768;  // so that 32 bits hold every sum
 
-// Whom the codes leave in the race: bit j of masks[i] is for row j and query i.
 struct CodeKernels {
-  // Codes of n features, and how far they are from what they stand for, rounded up.
+  // Codes n features. Two rows are at least as far apart as their codes, less what this returns
+  // for each of them: how far rounding may have moved it. (Features beyond the codes' range are cut
+  // off, which only brings rows closer together.)
   float (*encode)(const std::byte* row, ElementType type, std::size_t n, const Coding& coding,
                   std::uint8_t* codes);
+
   std::int32_t (*row_term)(const std::uint8_t* codes, std::size_t stride);
-  // The rows whose codes are closest; `least` is their squared distance.
-  void (*closest)(const CodedQuery* queries, std::size_t m, const CodedRows& rows,
-                  std::uint64_t* masks, std::int32_t* least);
-  // The rows that may be the closest and within the query's limit, whatever the errors hide: no
-  // other is within `slack` times the least distance. Beyond `farthest` nobody is left out.
-  void (*possible)(const CodedQuery* queries, std::size_t m, const CodedRows& rows, float slack,
-                   float farthest, std::uint64_t* masks);
+
+  // squares[i * most_coded_rows + j] becomes the squared distance between the codes of query i and
+  // of row j, and bit j of closest[i] tells whether none is less.
+  void (*compare)(const CodedQuery* queries, std::size_t m, const CodedRows& rows,
+                  std::int32_t* squares, std::uint64_t* closest);
+
+  // Bit j: sqrt(squares[j]) <= reach + errors[j], for one query's n squares.
+  std::uint64_t (*within)(const std::int32_t* squares, std::size_t n, float reach,
+                          const float* errors);
 };
 
 struct InstructionSet {

@@ -10,13 +10,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+#include "bytes.hpp"
 #include "kernel.hpp"
 
 namespace boundary_forest::kernels {
 namespace {
 
 #define BF_INLINE inline __attribute__((always_inline))
+#define BF_UNROLL _Pragma("GCC unroll 16")
 
 constexpr std::size_t n_lanes = 16;
 #if defined(__AVX512F__)
@@ -27,15 +34,18 @@ constexpr std::size_t register_bytes = 32;
 constexpr std::size_t register_bytes = 16;
 #endif
 
-// 16 lanes as the registers that hold them. One vector of 16 would say the same, but compilers keep
+template <class T, std::size_t n>
+struct Vector {
+  typedef T type __attribute__((vector_size(n * sizeof(T))));
+};
+
+// 16 lanes in the registers that hold them. One vector of 16 would say the same, but compilers keep
 // vectors that are wider than a register in memory.
 template <class A>
 struct Lanes {
   static constexpr std::size_t per_register = register_bytes / sizeof(A);
   static constexpr std::size_t n_registers = n_lanes / per_register;
-  typedef A Register __attribute__((vector_size(register_bytes)));
-
-  Register registers[n_registers];
+  using Register = typename Vector<A, per_register>::type;
 };
 
 // What lanes hold: integers for uint8 rows, float32 for float32, double else.
@@ -44,37 +54,48 @@ using Sum = std::conditional_t<
     std::is_same_v<Q, std::uint8_t> && std::is_same_v<R, std::uint8_t>, std::int32_t,
     std::conditional_t<std::is_same_v<Q, float> && std::is_same_v<R, float>, float, double>>;
 
-template <class A, class T>
-BF_INLINE Lanes<A> load(const T* from) {
-  typedef T Part __attribute__((vector_size(Lanes<A>::per_register * sizeof(T))));
-  Lanes<A> lanes;
-  for (std::size_t r = 0; r < Lanes<A>::n_registers; ++r) {
-    Part part;
-    __builtin_memcpy(&part, from + r * Lanes<A>::per_register, sizeof part);
-    lanes.registers[r] = __builtin_convertvector(part, typename Lanes<A>::Register);
-  }
-  return lanes;
+// The first n < per_register elements of a register's part, filled up with zeros.
+template <class T, std::size_t width>
+BF_INLINE typename Vector<T, width>::type load_part(const T* from, std::size_t n) {
+  using Part = typename Vector<T, width>::type;
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<T, float> && width == 16)
+    return (Part)_mm512_maskz_loadu_ps(static_cast<__mmask16>((1U << n) - 1), from);
+  if constexpr (std::is_same_v<T, double> && width == 8)
+    return (Part)_mm512_maskz_loadu_pd(static_cast<__mmask8>((1U << n) - 1), from);
+#elif defined(__AVX2__)
+  const __m256i places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  if constexpr (std::is_same_v<T, float> && width == 8)
+    return (Part)_mm256_maskload_ps(
+        from, _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), places));
+  if constexpr (std::is_same_v<T, double> && width == 4)
+    return (Part)_mm256_maskload_pd(
+        from, _mm256_cvtepi32_epi64(_mm_cmpgt_epi32(_mm_set1_epi32(static_cast<int>(n)),
+                                                    _mm256_castsi256_si128(places))));
+#endif
+  Part part{};
+  for (std::size_t l = 0; l < width; ++l)
+    if (l < n) part[l] = from[l];
+  return part;
 }
 
-// The last few features, filled up with zeros, which add nothing to any formula.
+// Register r of the 16 lanes that begin at `from`.
 template <class A, class T>
-BF_INLINE Lanes<A> load_some(const T* from, std::size_t n) {
+BF_INLINE typename Lanes<A>::Register load(const T* from, std::size_t r) {
+  typename Vector<T, Lanes<A>::per_register>::type part;
+  __builtin_memcpy(&part, from + r * Lanes<A>::per_register, sizeof part);
+  return __builtin_convertvector(part, typename Lanes<A>::Register);
+}
+
+// Likewise where only n features are left, filled up with zeros, which add nothing to any formula.
+template <class A, class T>
+BF_INLINE typename Lanes<A>::Register load_some(const T* from, std::size_t r, std::size_t n) {
   constexpr std::size_t width = Lanes<A>::per_register;
-  typedef T Part __attribute__((vector_size(width * sizeof(T))));
-  Lanes<A> lanes{};
-  for (std::size_t r = 0; r < Lanes<A>::n_registers; ++r) {
-    const std::size_t begin = r * width;
-    if (begin >= n) break;
-    Part part{};
-    if (begin + width <= n) {
-      __builtin_memcpy(&part, from + begin, sizeof part);
-    } else {
-      for (std::size_t l = 0; l < width; ++l)
-        if (begin + l < n) part[l] = from[begin + l];
-    }
-    lanes.registers[r] = __builtin_convertvector(part, typename Lanes<A>::Register);
-  }
-  return lanes;
+  const std::size_t begin = r * width;
+  if (begin + width <= n) return load<A>(from, r);
+  if (begin >= n) return typename Lanes<A>::Register{};
+  return __builtin_convertvector((load_part<T, width>(from + begin, n - begin)),
+                                 typename Lanes<A>::Register);
 }
 
 template <class V>
@@ -96,52 +117,92 @@ struct Max {
   }
 };
 
-// Folds term(q, r) over all features. Bytes: in integers, where any order gives the same sum, so
-// the compiler may choose it; 32-bit sums are emptied before they overflow: 32768 * 255 * 255 <
-// 2^31.
-template <class Fold, class Q, class R, class Term>
-BF_INLINE double fold_bytes(const Q* q, const R* r, std::size_t n, Term term) {
-  constexpr std::size_t segment = 32768;
+// Folds n registers into one: register j with j + n / 2, and so on.
+template <class Fold, std::size_t n, std::size_t j = 0, std::size_t stride = 1, class V>
+BF_INLINE V fold_registers(const V* registers) {
+  if constexpr (stride == n)
+    return registers[j];
+  else
+    return Fold::combine(fold_registers<Fold, n, j, 2 * stride>(registers),
+                         fold_registers<Fold, n, j + stride, 2 * stride>(registers));
+}
+
+// Folds the n values of a vector: n -> n / 2 -> ... -> 1. Taken apart by shuffling: a copy of its
+// halves would have the compiler keep the vector in memory all along.
+template <class Fold, class V, std::size_t... l>
+BF_INLINE auto fold_vector(V v, std::index_sequence<l...>) {
+  constexpr std::size_t half = sizeof...(l);
+  if constexpr (half == 1)
+    return Fold::combine(v[0], v[1]);
+  else
+    return fold_vector<Fold>(Fold::combine(__builtin_shufflevector(v, v, l...),
+                                           __builtin_shufflevector(v, v, (half + l)...)),
+                             std::make_index_sequence<half / 2>());
+}
+
+// out[c] = term(q, r[c]) folded over all features, for C rows at once: an addition has to wait for
+// the one before it in its lane, but not for those of other rows.
+//
+// Bytes: in integers, where any order gives the same sum, so the compiler may choose it; 32-bit
+// sums are emptied before they overflow: 32768 * 255 * 255 < 2^31.
+template <class Fold, class Segment>
+BF_INLINE double fold_segments(std::size_t n, Segment segment) {
+  constexpr std::size_t longest = 32768;
   std::int64_t total = 0;
-  for (std::size_t begin = 0; begin < n; begin += segment) {
-    const std::size_t end = n - begin > segment ? begin + segment : n;
-    std::int32_t part = 0;
-    for (std::size_t i = begin; i < end; ++i)
-      part = Fold::combine(part, term(std::int32_t{q[i]}, std::int32_t{r[i]}));
-    total = Fold::combine(total, std::int64_t{part});
+  for (std::size_t begin = 0; begin < n; begin += longest) {
+    const std::size_t length = n - begin > longest ? longest : n - begin;
+    total = Fold::combine(total, std::int64_t{segment(begin, length)});
   }
   return static_cast<double>(total);
 }
 
-// Floats: in lanes, then 16 -> 8 -> 4 -> 2 -> 1.
-template <class A, class Fold, class Q, class R, class Term>
-BF_INLINE double fold_lanes(const Q* q, const R* r, std::size_t n, Term term) {
-  Lanes<A> lanes{};
-  const auto add = [&](const Lanes<A>& x, const Lanes<A>& y) __attribute__((always_inline)) {
-    for (std::size_t j = 0; j < Lanes<A>::n_registers; ++j)
-      lanes.registers[j] = Fold::combine(lanes.registers[j], term(x.registers[j], y.registers[j]));
-  };
-  std::size_t i = 0;
-  for (; i + n_lanes <= n; i += n_lanes) add(load<A>(q + i), load<A>(r + i));
-  if (i < n) add(load_some<A>(q + i, n - i), load_some<A>(r + i, n - i));
-  A values[n_lanes];
-  __builtin_memcpy(values, lanes.registers, sizeof values);
-  for (std::size_t half = n_lanes / 2; half > 0; half /= 2)
-    for (std::size_t l = 0; l < half; ++l) values[l] = Fold::combine(values[l], values[l + half]);
-  return static_cast<double>(values[0]);
+template <class Fold, std::size_t C, class Q, class R, class Term>
+BF_INLINE void fold_bytes(const Q* q, const R* const* r, std::size_t n, Term term, double* out) {
+  for (std::size_t c = 0; c < C; ++c)
+    out[c] = fold_segments<Fold>(n, [&](std::size_t begin, std::size_t length) {
+      std::int32_t part = 0;
+      for (std::size_t i = begin; i < begin + length; ++i)
+        part = Fold::combine(part, term(std::int32_t{q[i]}, std::int32_t{r[c][i]}));
+      return part;
+    });
 }
 
-template <class A, class Fold, class Q, class R, class Term>
-BF_INLINE double fold(const Q* q, const R* r, std::size_t n, Term term) {
+// Floats: in lanes, then 16 -> 8 -> 4 -> 2 -> 1.
+template <class A, class Fold, std::size_t C, class Q, class R, class Term>
+BF_INLINE void fold_lanes(const Q* q, const R* const* r, std::size_t n, Term term, double* out) {
+  constexpr std::size_t n_registers = Lanes<A>::n_registers;
+  typename Lanes<A>::Register lanes[C][n_registers] = {};
+  std::size_t i = 0;
+  for (; i + n_lanes <= n; i += n_lanes) BF_UNROLL for (std::size_t j = 0; j < n_registers; ++j) {
+      const auto x = load<A>(q + i, j);
+      BF_UNROLL for (std::size_t c = 0; c < C; ++c) lanes[c][j] =
+          Fold::combine(lanes[c][j], term(x, load<A>(r[c] + i, j)));
+    }
+  if (i < n) BF_UNROLL for (std::size_t j = 0; j < n_registers; ++j) {
+      const auto x = load_some<A>(q + i, j, n - i);
+      BF_UNROLL for (std::size_t c = 0; c < C; ++c) lanes[c][j] =
+          Fold::combine(lanes[c][j], term(x, load_some<A>(r[c] + i, j, n - i)));
+    }
+  BF_UNROLL for (std::size_t c = 0; c < C; ++c) {
+    constexpr auto half = std::make_index_sequence<Lanes<A>::per_register / 2>();
+    out[c] =
+        static_cast<double>(fold_vector<Fold>(fold_registers<Fold, n_registers>(lanes[c]), half));
+  }
+}
+
+template <class A, class Fold, std::size_t C, class Q, class R, class Term>
+BF_INLINE void fold(const Q* q, const R* const* r, std::size_t n, Term term, double* out) {
   if constexpr (std::is_integral_v<A>)
-    return fold_bytes<Fold>(q, r, n, term);
+    fold_bytes<Fold, C>(q, r, n, term, out);
   else
-    return fold_lanes<A, Fold>(q, r, n, term);
+    fold_lanes<A, Fold, C>(q, r, n, term, out);
 }
 
 template <class A, class Q, class R>
 BF_INLINE double dot(const Q* q, const R* r, std::size_t n) {
-  return fold<A, Add>(q, r, n, [](auto x, auto y) { return x * y; });
+  double out;
+  fold<A, Add, 1>(q, &r, n, [](auto x, auto y) { return x * y; }, &out);
+  return out;
 }
 
 template <class Q, class R>
@@ -166,53 +227,80 @@ BF_INLINE double cosine_distance(const Q* q, const R* r, std::size_t n, double q
   return distance < 0.0 ? 0.0 : distance;
 }
 
-template <Formula formula, class Q, class R>
-BF_INLINE double reduced_distance(const Q* q, const R* r, std::size_t n, double p, double qq) {
+// Reduced distances from q to C rows.
+template <Formula formula, std::size_t C, class Q, class R>
+BF_INLINE void reduced_distances(const Q* q, const R* const* r, std::size_t n, double p, double qq,
+                                 double* out) {
   using A = Sum<Q, R>;
-  if constexpr (formula == Formula::euclidean)
-    return fold<A, Add>(q, r, n, [](auto x, auto y) { return (x - y) * (x - y); });
+  if constexpr (formula == Formula::euclidean && std::is_integral_v<A>)
+    for (std::size_t c = 0; c < C; ++c)
+      out[c] = fold_segments<Add>(n, [&](std::size_t begin, std::size_t length) {
+        return squared_distance(q + begin, r[c] + begin, length);
+      });
+  if constexpr (formula == Formula::euclidean && !std::is_integral_v<A>)
+    fold<A, Add, C>(q, r, n, [](auto x, auto y) { return (x - y) * (x - y); }, out);
   if constexpr (formula == Formula::manhattan)
-    return fold<A, Add>(q, r, n, [](auto x, auto y) { return magnitude(x - y); });
+    fold<A, Add, C>(q, r, n, [](auto x, auto y) { return magnitude(x - y); }, out);
   if constexpr (formula == Formula::chebyshev)
-    return fold<A, Max>(q, r, n, [](auto x, auto y) { return magnitude(x - y); });
+    fold<A, Max, C>(q, r, n, [](auto x, auto y) { return magnitude(x - y); }, out);
   if constexpr (formula == Formula::hamming)
-    return fold<A, Add>(q, r, n, [](auto x, auto y) {
-      const decltype(x) zero{};
-      return x != y ? zero + 1 : zero;
-    });
+    fold<A, Add, C>(
+        q, r, n,
+        [](auto x, auto y) {
+          const decltype(x) zero{};
+          return x != y ? zero + 1 : zero;
+        },
+        out);
   if constexpr (formula == Formula::canberra)
-    return fold<double, Add>(q, r, n, [](auto x, auto y) {
-      const auto size = magnitude(x) + magnitude(y);
-      return size == 0.0 ? decltype(x){} : magnitude(x - y) / size;
-    });
+    fold<double, Add, C>(
+        q, r, n,
+        [](auto x, auto y) {
+          const auto size = magnitude(x) + magnitude(y);
+          return size == 0.0 ? decltype(x){} : magnitude(x - y) / size;
+        },
+        out);
   if constexpr (formula == Formula::minkowski)
-    return fold<double, Add>(q, r, n, [p](auto x, auto y) {
-      auto powers = magnitude(x - y);
-      for (std::size_t l = 0; l < sizeof powers / sizeof powers[0]; ++l)
-        powers[l] = __builtin_pow(powers[l], p);
-      return powers;
-    });
-  if constexpr (formula == Formula::cosine) return cosine_distance<A>(q, r, n, qq);
-  if constexpr (formula == Formula::inner_product) return -dot<A>(q, r, n);
+    fold<double, Add, C>(
+        q, r, n,
+        [p](auto x, auto y) {
+          auto powers = magnitude(x - y);
+          for (std::size_t l = 0; l < sizeof powers / sizeof powers[0]; ++l)
+            powers[l] = __builtin_pow(powers[l], p);
+          return powers;
+        },
+        out);
+  if constexpr (formula == Formula::cosine)
+    for (std::size_t c = 0; c < C; ++c) out[c] = cosine_distance<A>(q, r[c], n, qq);
+  if constexpr (formula == Formula::inner_product) {
+    fold<A, Add, C>(q, r, n, [](auto x, auto y) { return x * y; }, out);
+    for (std::size_t c = 0; c < C; ++c) out[c] = -out[c];
+  }
 }
 
-// Rows are far apart in memory; the next one is asked for while this one is being summed.
-BF_INLINE void prefetch_row(const std::byte* row, std::size_t bytes) {
-  for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);
+// Rows are far apart in memory; the next ones are asked for while these are being summed.
+BF_INLINE void prefetch_rows(const std::byte* const* rows, std::size_t n, std::size_t bytes) {
+  for (std::size_t j = 0; j < n; ++j)
+    for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(rows[j] + at);
 }
 
 template <Formula formula, class Q, class R>
 void kernel(const std::byte* query, const std::byte* const* rows, std::size_t n,
             std::size_t n_features, double p, double* out) {
+  // As many sums as fit into the registers.
+  constexpr std::size_t at_once = Lanes<Sum<Q, R>>::n_registers > 2 ? 2 : 4;
   const Q* q = reinterpret_cast<const Q*>(query);
+  const auto* r = reinterpret_cast<const R* const*>(rows);
   double qq = 0.0;
   if constexpr (formula == Formula::cosine) qq = dot<Sum<Q, R>>(q, q, n_features);
-  for (std::size_t j = 0; j < n; ++j) {
-    if (j + 1 < n) prefetch_row(rows[j + 1], n_features * sizeof(R));
-    const R* r = reinterpret_cast<const R*>(rows[j]);
-    const double value = reduced_distance<formula>(q, r, n_features, p, qq);
-    out[j] = value == value ? value : __builtin_inf();  // sums that overflowed both ways are far
+  std::size_t j = 0;
+  for (; j + at_once <= n; j += at_once) {
+    const std::size_t left = n - j - at_once;
+    prefetch_rows(rows + j + at_once, left < at_once ? left : at_once, n_features * sizeof(R));
+    reduced_distances<formula, at_once>(q, r + j, n_features, p, qq, out + j);
   }
+  for (; j < n; ++j) reduced_distances<formula, 1>(q, r + j, n_features, p, qq, out + j);
+  for (j = 0; j < n; ++j)  // sums that overflowed both ways are far
+    out[j] = out[j] == out[j] ? out[j] : __builtin_inf();
 }
 
 template <Formula formula>
