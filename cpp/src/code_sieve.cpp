@@ -9,6 +9,15 @@ namespace boundary_forest {
 
 using kernels::code_width;
 
+namespace {
+
+// Rows and queries are far apart in memory; the next one is asked for while this one is in use.
+void prefetch(const std::byte* row, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);
+}
+
+}  // namespace
+
 CodeSieve::CodeSieve(const Metric& d, const QueryRows& block, ElementType stored)
     : d_(d),
       block_(block),
@@ -103,7 +112,9 @@ std::size_t CodeSieve::sift(std::span<const std::uint32_t> queries,
                             std::span<const std::byte* const> rows, std::span<double> bounds,
                             Workspace& workspace, std::vector<Candidate>& found) const {
   const std::size_t m = queries.size();
-  if (!exact_ && m < worth_coding) return plain_.sift(queries, rows, bounds, workspace, found);
+  const std::size_t row_bytes = n_features_ * size_of(stored_);
+  if (!exact_ && (m < worth_coding || rows.size() * row_bytes < worth_coding_bytes))
+    return plain_.sift(queries, rows, bounds, workspace, found);
 
   std::int32_t terms[most_rows];
   float errors[most_rows];
@@ -132,6 +143,7 @@ std::size_t CodeSieve::sift(std::span<const std::uint32_t> queries,
       const std::int32_t* of_query = squares + i * most_rows;
       double& bound = bounds[number];
       if (!exact_) {
+        if (number + 1 < m) prefetch(block_.position(queries[number + 1]).data, row_bytes);
         evaluations += consider_possible(rows, queries[number], of_query, closest[i], errors,
                                          number, bound, found);
         continue;
@@ -150,8 +162,7 @@ void CodeSieve::code_rows(std::span<const std::byte* const> rows, const kernels:
                           float* errors) const {
   const std::size_t row_bytes = n_features_ * size_of(stored_);
   for (std::size_t j = 0; j < rows.size(); ++j) {
-    if (j + 1 < rows.size())
-      for (std::size_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(rows[j + 1] + at);
+    if (j + 1 < rows.size()) prefetch(rows[j + 1], row_bytes);
     std::uint8_t* codes = coded.codes + j * stride_;
     errors[j] = kernels_.encode(rows[j], stored_, n_features_, coding_, codes);
     std::fill(codes + n_features_, codes + stride_, std::uint8_t{0});

@@ -20,8 +20,9 @@ class CodeSieve final : public Sieve {
                    std::vector<Candidate>& found) const override;
 
  private:
-  // Fewer queries than this do not make up for the coding of float rows.
+  // Fewer queries than this, or rows of fewer bytes in all, do not make up for the coding of floats.
   static constexpr std::size_t worth_coding = 4;
+  static constexpr std::size_t worth_coding_bytes = 4096;
 
   kernels::Coding choose_coding() const;
   float encode(std::size_t query, std::uint8_t* codes) const;
