@@ -124,13 +124,8 @@ void BlockDescent::train(BoundaryTree& tree, std::span<const std::uint32_t> rows
     Ending& ending = endings_[j];
     replay(tree, rows[j], seen + j, n_before, ending, counts);
     counts.comparisons += ending.compared;
-    const Slot slot = first + rows[j];
-    const ExampleStore& store = tree.store();
-    if (label_distance(tree.params(), store.label(slot), store.label(ending.at.example)) <=
-        epsilon[rows[j]])
-      continue;
-    tree.add_node(slot, ending.node);
-    if (ending.node < n_before) changed_[ending.node] = 1;
+    if (tree.learn(first + rows[j], ending.node, epsilon[rows[j]]) && ending.node < n_before)
+      changed_[ending.node] = 1;
   }
 }
 
@@ -162,9 +157,7 @@ void BlockDescent::replay(const BoundaryTree& tree, std::uint32_t row, std::uint
     const NodeId old = next == nothing ? v : next;
     Leaf at_old = ending.at;
     if (old != ending.node) {
-      at_old.example = tree.example(old);
-      const std::byte* old_row = tree.store().row(at_old.example);
-      tree.metric().distances(block_.position(row), &old_row, 1, &at_old.reduced);
+      at_old = tree.leaf(old, block_.position(row));
       ++counts.evaluations;
     }
     Nearest v_min(tree.tie_hash(), tree.store(), block_, row, seen);

@@ -24,7 +24,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from boundary_forest import _core
 from boundary_forest.blocks import is_sparse, joined, row_blocks
 from boundary_forest.copying import CopiedWithEngine
-from boundary_forest.element_type import ELEMENT_TYPES, as_queries, as_rows, element_type_of
+from boundary_forest.element_type import (
+    ELEMENT_TYPES,
+    as_queries,
+    as_rows,
+    element_type_of,
+    is_checked,
+)
 from boundary_forest.errors import as_count, keeping, naming
 from boundary_forest.fingerprint import digest_of
 from boundary_forest.ids import IdTable, as_ids, check_ids
@@ -395,6 +401,9 @@ class BaseBoundaryForest(CopiedWithEngine, BaseEstimator):
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """X as an array, or as a CSR matrix if it is sparse."""
+        if not reset and not hasattr(self, "feature_names_in_") and is_checked(X):
+            if X.shape[1] == self.n_features_in_:
+                return X
         with naming("X"):
             checked = validate_data(
                 self, X, reset=reset, dtype="numeric", order="C", accept_sparse="csr"

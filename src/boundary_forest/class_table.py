@@ -56,6 +56,11 @@ class ClassTable:
 
     def encode(self, labels: NDArray[Any]) -> tuple[NDArray[np.float64], ClassTable]:
         """The labels' codes, and the table that has all of them."""
+        if len(self.classes) > 0 and labels.dtype.kind == self.classes.dtype.kind != "O":
+            at = np.searchsorted(self.classes, labels)
+            at[at == len(self.classes)] = 0
+            if (self.classes[at] == labels).all():  # as nearly always: no class is new
+                return self.codes[at].astype(np.float64), self
         values, first, inverse = _unique(labels)
         table = self.with_classes(values[np.argsort(first)])
         codes = table.codes[np.searchsorted(table.classes, values)]
@@ -75,6 +80,8 @@ class ClassTable:
         the engine has not met has no share.
         """
         n_met = by_code.shape[1]
+        if at_least <= n_met == len(self.codes):  # as nearly always: the engine has met them all
+            return by_code[:, self.codes], self.classes
         known = self.codes < max(n_met, at_least)
         codes = self.codes[known]
         shares = np.zeros((len(by_code), len(codes)))
@@ -95,6 +102,8 @@ class Published:
 
 def as_labels(y: Any) -> NDArray[Any]:
     """One label a row, of a kind that can be told apart: text, integers, booleans, objects."""
+    if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuU" and len(y) > 0:
+        return y  # nothing is left to check
     if hasattr(y, "to_numpy"):  # of pandas' own integers scikit-learn would make floats
         y = y.to_numpy()
     labels: NDArray[Any] = column_or_1d(y, warn=True)

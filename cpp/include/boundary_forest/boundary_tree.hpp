@@ -53,10 +53,7 @@ class BoundaryTree {
   template <class Observe = Unobserved>
   std::pair<NodeId, Leaf> BTQuery(const QueryRows& queries, std::size_t i, std::uint64_t seen,
                                   NodeId n_nodes, Counts& counts, Observe&& observe = {}) const {
-    const Position& y = queries.position(i);
-    Leaf at_root{nodes_[0].example, 0.0};
-    const std::byte* root = store_.row(at_root.example);
-    d_.distances(y, &root, 1, &at_root.reduced);
+    const Leaf at_root = leaf(0, queries.position(i));
     observe(at_root.example, at_root.reduced);
     counts += {1, 1};
     return descend(0, at_root, queries, i, seen, n_nodes, counts, observe);
@@ -89,9 +86,18 @@ class BoundaryTree {
   Leaf BTTrain(const QueryRows& examples, std::size_t i, Slot slot, std::uint64_t seen,
                double epsilon, Counts& counts) {
     const auto [v_min, at] = BTQuery(examples, i, seen, size_, counts);
-    if (label_distance(params_, store_.label(slot), store_.label(at.example)) > epsilon)
-      add_node(slot, v_min);
+    learn(slot, v_min, epsilon);
     return at;
+  }
+
+  // The staged example `slot`, whose descent ended at v_min, becomes its child if their labels are
+  // more than epsilon apart. Tells whether.
+  bool learn(Slot slot, NodeId v_min, double epsilon) {
+    const Slot closest = nodes_[v_min].example;
+    if (!(label_distance(params_, store_.label(slot), store_.label(closest)) > epsilon))
+      return false;
+    add_node(slot, v_min);
+    return true;
   }
 
   // The first n_nodes nodes' view of v's children: ids are in order of creation, so the visible
@@ -100,6 +106,14 @@ class BoundaryTree {
     ChildLists::View view = lists_.view(nodes_[v].children.load(std::memory_order_acquire));
     while (view.count > 0 && view[view.count - 1] >= n_nodes) --view.count;
     return view;
+  }
+
+  // Node v's example and its distance to y.
+  Leaf leaf(NodeId v, const Position& y) const {
+    Leaf at_v{nodes_[v].example, 0.0};
+    const std::byte* row = store_.row(at_v.example);
+    d_.distances(y, &row, 1, &at_v.reduced);
+    return at_v;
   }
 
   // f(child, its leaf) for the children from number `begin` on.
@@ -133,7 +147,6 @@ class BoundaryTree {
   std::uint64_t tie_hash() const { return tie_hash_; }
   const Params& params() const { return params_; }
   const ExampleStore& store() const { return store_; }
-  const Metric& metric() const { return d_; }
 
   // What happened since the last publication is settled: child lists outgrown by it wait until no
   // call that began before publication `number` + 1 still runs.
