@@ -5,6 +5,7 @@
 #include "boundary_forest/block_descent.hpp"
 #include "boundary_forest/boundary_forest.hpp"
 #include "boundary_forest/rng.hpp"
+#include "boundary_forest/stack_memory.hpp"
 
 namespace boundary_forest {
 
@@ -46,8 +47,9 @@ void BoundaryForest::BFInitialization(const Run& run) {
 // The n staged examples from `first` on, in order of arrival. Where v is not null, v[y * n_T + i]
 // becomes what tree i would have answered to example y.
 void BoundaryForest::BFTrain(Slot first, std::size_t n, const Run& run, Leaf* v) {
-  const QueryRows examples(store_, first, n);
-  const std::vector<double> epsilon = thresholds(first, n);
+  StackMemory memory;
+  const QueryRows examples(store_, first, n, &memory);
+  const std::pmr::vector<double> epsilon = thresholds(first, n, &memory);
   const std::unique_ptr<Sieve> sieve = sieve_for(examples);
   if (sieve) {
     std::vector<std::uint32_t> rows(n);
@@ -79,10 +81,10 @@ void BoundaryForest::learn_offline(const RowsView& rows, const double* labels, c
   if (progress_.seen > 0) throw std::logic_error("offline learning needs an empty forest");
   try {
     const Slot first = store_.stage(rows.data, labels, rows.n, 0);
-    static_cast<void>(thresholds(first, rows.n));
+    static_cast<void>(thresholds(first, rows.n, std::pmr::get_default_resource()));
     const double epsilon = params_.auto_epsilon ? progress_.spread.epsilon() : params_.epsilon;
     const QueryRows examples(store_, first, rows.n);
-    const std::vector<NodeId> nodes_before(params_.n_T, 0);
+    const std::pmr::vector<NodeId> nodes_before(params_.n_T, 0);
     const std::unique_ptr<Sieve> sieve = sieve_for(examples);
     const std::vector<double> epsilons(sieve ? rows.n : 0, epsilon);
     for_each_tree(run, [&](std::size_t i, BoundaryTree& tree) {
@@ -164,14 +166,15 @@ void BoundaryForest::learn_block(const RowsView& rows, const double* labels, con
   const std::size_t n_T = params_.n_T;
   const bool planted = trees_[0]->size() > 0;
   const Slot first = store_.stage(rows.data, labels, rows.n, progress_.seen);
-  std::vector<NodeId> nodes_before;
-  for (const auto& tree : trees_) nodes_before.push_back(tree->size());
-  std::vector<Leaf> v(answers.empty() ? 0 : rows.n * n_T);
+  StackMemory memory;
+  std::pmr::vector<NodeId> nodes_before(n_T, &memory);
+  for (std::size_t i = 0; i < n_T; ++i) nodes_before[i] = trees_[i]->size();
+  std::pmr::vector<Leaf> v(answers.empty() ? 0 : rows.n * n_T, &memory);
   if (planted) {
     BFTrain(first, rows.n, run, v.empty() ? nullptr : v.data());
   } else {
-    static_cast<void>(thresholds(first, rows.n));
-    const QueryRows queries(store_, first, rows.n);
+    static_cast<void>(thresholds(first, rows.n, &memory));
+    const QueryRows queries(store_, first, rows.n, &memory);
     Counts asked;
     for (std::size_t y = 0; y * n_T < v.size(); ++y)
       std::fill_n(
@@ -181,7 +184,7 @@ void BoundaryForest::learn_block(const RowsView& rows, const double* labels, con
   }
   progress_.seen += rows.n;
   for (std::size_t y = 0, columns = answers.size() / rows.n; y * n_T < v.size(); ++y)
-    E(std::span(v).subspan(y * n_T, n_T), answers.subspan(y * columns, columns));
+    E(std::span<const Leaf>(v).subspan(y * n_T, n_T), answers.subspan(y * columns, columns));
   if (planted)
     close_block(first, nodes_before);
   else if (progress_.seen == n_T)
@@ -190,8 +193,9 @@ void BoundaryForest::learn_block(const RowsView& rows, const double* labels, con
 
 // Takes note of the staged labels, and gives the threshold that each meets: epsilon, or a tenth of
 // the standard deviation of the labels before it.
-std::vector<double> BoundaryForest::thresholds(Slot first, std::size_t n) {
-  std::vector<double> epsilon(n, params_.epsilon);
+std::pmr::vector<double> BoundaryForest::thresholds(Slot first, std::size_t n,
+                                                    std::pmr::memory_resource* memory) {
+  std::pmr::vector<double> epsilon(n, params_.epsilon, memory);
   for (std::size_t i = 0; i < n; ++i) {
     const double* label = store_.label(first + static_cast<Slot>(i));
     if (params_.estimator == Estimator::shepard_vote) {
@@ -206,12 +210,13 @@ std::vector<double> BoundaryForest::thresholds(Slot first, std::size_t n) {
 }
 
 // Drops the staged examples that no tree kept; the others close up, and nodes follow.
-void BoundaryForest::close_block(Slot first, const std::vector<NodeId>& nodes_before) {
-  std::vector<char> kept(store_.size() - first, 0);
+void BoundaryForest::close_block(Slot first, std::span<const NodeId> nodes_before) {
+  StackMemory memory;
+  std::pmr::vector<char> kept(store_.size() - first, 0, &memory);
   for (std::size_t i = 0; i < trees_.size(); ++i)
     for (NodeId v = nodes_before[i]; v < trees_[i]->size(); ++v)
       kept[trees_[i]->example(v) - first] = 1;
-  std::vector<Slot> where;
+  std::pmr::vector<Slot> where(kept.size(), nothing, &memory);
   store_.keep_marked(first, kept, where);
   for (std::size_t i = 0; i < trees_.size(); ++i)
     for (NodeId v = nodes_before[i]; v < trees_[i]->size(); ++v)

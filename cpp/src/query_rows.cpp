@@ -26,8 +26,11 @@ bool convert_row(const From* from, To* to, std::size_t n) {
 
 }  // namespace
 
-QueryRows::QueryRows(const RowsView& rows, const ExampleStore& store)
-    : n_features_(store.n_features()), positions_(rows.n), fingerprints_(rows.n) {
+QueryRows::QueryRows(const RowsView& rows, const ExampleStore& store, Memory* memory)
+    : n_features_(store.n_features()),
+      positions_(rows.n, memory),
+      converted_(memory),
+      fingerprints_(rows.n, memory) {
   const ElementType stored = store.element_type();
   if (rows.type == stored) {
     for (std::size_t i = 0; i < rows.n; ++i)
@@ -54,8 +57,11 @@ QueryRows::QueryRows(const RowsView& rows, const ExampleStore& store)
   });
 }
 
-QueryRows::QueryRows(const ExampleStore& store, Slot first, std::size_t n)
-    : n_features_(store.n_features()), positions_(n), fingerprints_(n) {
+QueryRows::QueryRows(const ExampleStore& store, Slot first, std::size_t n, Memory* memory)
+    : n_features_(store.n_features()),
+      positions_(n, memory),
+      converted_(memory),
+      fingerprints_(n, memory) {
   for (std::size_t i = 0; i < n; ++i)
     positions_[i] = {store.row(first + static_cast<Slot>(i)), store.element_type()};
 }

@@ -5,6 +5,7 @@
 
 #include "boundary_forest/block_descent.hpp"
 #include "boundary_forest/boundary_forest.hpp"
+#include "boundary_forest/stack_memory.hpp"
 
 namespace boundary_forest {
 
@@ -18,7 +19,8 @@ void BoundaryForest::BFQuery(const QueryRows& queries, Reading& reading, Leaf* v
                   nearest_buffered(queries, row, prefix.stored, prefix.seen, reading.cost));
     return;
   }
-  std::vector<Counts> costs(n_T);
+  StackMemory memory;
+  std::pmr::vector<Counts> costs(n_T, &memory);
   const std::unique_ptr<Sieve> sieve = sieve_for(queries);
   std::vector<std::uint32_t> rows(sieve ? queries.size() : 0);
   std::iota(rows.begin(), rows.end(), 0);
@@ -58,7 +60,8 @@ void BoundaryForest::for_each_query_block(const RowsView& rows, const Run& run, 
   for (std::size_t begin = 0; begin < rows.n; begin += query_block_rows) {
     if (begin > 0) run.between_blocks();
     const std::size_t n = std::min(query_block_rows, rows.n - begin);
-    const QueryRows queries(rows.slice(begin, n, params_.n_features), store_);
+    StackMemory memory;
+    const QueryRows queries(rows.slice(begin, n, params_.n_features), store_, &memory);
     f(begin, queries);
   }
 }
@@ -67,7 +70,8 @@ Table<Arrival> BoundaryForest::apply(const RowsView& rows, const Run& run) {
   Reading reading(publication_);
   const std::size_t n_T = params_.n_T;
   Table<Arrival> out{rows.n, n_T, std::vector<Arrival>(rows.n * n_T)};
-  std::vector<Leaf> v(std::min(rows.n, query_block_rows) * n_T);
+  StackMemory memory;
+  std::pmr::vector<Leaf> v(std::min(rows.n, query_block_rows) * n_T, &memory);
   for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
     BFQuery(queries, reading, v.data(), run);
     for (std::size_t j = 0; j < queries.size() * n_T; ++j)
@@ -82,11 +86,12 @@ Table<double> BoundaryForest::estimate(const RowsView& rows, const Run& run) {
   const bool vote = params_.estimator == Estimator::shepard_vote;
   const std::size_t length = vote ? reading.prefix.n_classes : params_.label_length;
   Table<double> out{rows.n, length, std::vector<double>(rows.n * length)};
-  std::vector<Leaf> v(std::min(rows.n, query_block_rows) * n_T);
+  StackMemory memory;
+  std::pmr::vector<Leaf> v(std::min(rows.n, query_block_rows) * n_T, &memory);
   for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
     BFQuery(queries, reading, v.data(), run);
     for (std::size_t row = 0; row < queries.size(); ++row)
-      E(std::span(v).subspan(row * n_T, n_T),
+      E(std::span<const Leaf>(v).subspan(row * n_T, n_T),
         std::span(out.values).subspan((begin + row) * length, length));
   });
   return out;
@@ -97,7 +102,8 @@ void BoundaryForest::E(std::span<const Leaf> v, std::span<double> out) const {
     std::copy_n(store_.label(nearest(v, store_).example), out.size(), out.begin());
     return;
   }
-  std::vector<double> weights(v.size());
+  StackMemory memory;
+  std::pmr::vector<double> weights(v.size(), &memory);
   for (std::size_t i = 0; i < v.size(); ++i) weights[i] = d_->distance(v[i].reduced);
   const double sum = shepard_weights(weights);
   const bool vote = params_.estimator == Estimator::shepard_vote;
@@ -109,7 +115,8 @@ Found BoundaryForest::found(const RowsView& rows, const Run& run) {
   const std::size_t n_T = params_.n_T;
   Found out{{rows.n, n_T, std::vector<Slot>(rows.n * n_T)},
             {rows.n, n_T, std::vector<double>(rows.n * n_T)}};
-  std::vector<Leaf> v(std::min(rows.n, query_block_rows) * n_T);
+  StackMemory memory;
+  std::pmr::vector<Leaf> v(std::min(rows.n, query_block_rows) * n_T, &memory);
   for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
     BFQuery(queries, reading, v.data(), run);
     for (std::size_t j = 0; j < queries.size() * n_T; ++j) {
@@ -168,7 +175,8 @@ Neighbors BoundaryForest::neighbors(const RowsView& rows, std::size_t n, const R
                                 std::to_string(n) + "; learn more first, or ask for fewer");
   Neighbors out{{rows.n, n, std::vector<double>(rows.n * n)},
                 {rows.n, n, std::vector<Arrival>(rows.n * n)}};
-  std::vector<Leaf> v(n == 1 ? std::min(rows.n, query_block_rows) * n_T : 0);
+  StackMemory memory;
+  std::pmr::vector<Leaf> v(n == 1 ? std::min(rows.n, query_block_rows) * n_T : 0, &memory);
   for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
     double* distances = out.distances.values.data() + begin * n;
     Arrival* arrivals = out.arrivals.values.data() + begin * n;

@@ -90,8 +90,8 @@ ThreadPool::Workers& ThreadPool::workers(std::size_t n_helpers) {
   return all;
 }
 
-void ThreadPool::parallel_for(std::size_t n_tasks, std::size_t n_threads,
-                              const std::function<void(std::size_t)>& task) {
+void ThreadPool::run(std::size_t n_tasks, std::size_t n_threads,
+                     const std::function<void(std::size_t)>& task) {
   n_threads = std::min(n_threads, n_tasks);
   if (n_threads <= 1) {
     for (std::size_t i = 0; i < n_tasks; ++i) task(i);

@@ -401,9 +401,9 @@ class BaseBoundaryForest(CopiedWithEngine, BaseEstimator):
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """X as an array, or as a CSR matrix if it is sparse."""
-        if not reset and not hasattr(self, "feature_names_in_") and is_checked(X):
-            if X.shape[1] == self.n_features_in_:
-                return X
+        named = reset or hasattr(self, "feature_names_in_")
+        if not named and is_checked(X) and X.shape[1] == self.n_features_in_:
+            return X
         with naming("X"):
             checked = validate_data(
                 self, X, reset=reset, dtype="numeric", order="C", accept_sparse="csr"

@@ -11,9 +11,9 @@ from sklearn.utils import check_array
 
 def as_label_vectors(y: Any) -> NDArray[np.float64]:
     """``y`` as float64, with as many dimensions as it was given (one or two)."""
-    if type(y) is np.ndarray and y.dtype == np.float64 and y.ndim == 1 and len(y) > 0:
-        if np.isfinite(y).all():  # nothing is left to check
-            return y
+    plain = type(y) is np.ndarray and y.dtype == np.float64 and y.ndim == 1
+    if plain and len(y) > 0 and np.isfinite(y).all():  # nothing is left to check
+        return np.asarray(y)
     if getattr(getattr(y, "dtype", None), "kind", None) in ("m", "M"):
         raise TypeError(f"y must hold numbers, got dtype {y.dtype}")
     labels: NDArray[np.float64] = check_array(

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -163,8 +164,8 @@ class BoundaryForest {
                   Table<double>* answers);
   void learn_block(const RowsView& rows, const double* labels, const Run& run,
                    std::span<double> answers);
-  std::vector<double> thresholds(Slot first, std::size_t n);
-  void close_block(Slot first, const std::vector<NodeId>& nodes_before);
+  std::pmr::vector<double> thresholds(Slot first, std::size_t n, std::pmr::memory_resource* memory);
+  void close_block(Slot first, std::span<const NodeId> nodes_before);
   void publish();
   void rollback();
   bool may_fail() const { return d_->may_fail() || params_.label_function; }

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <vector>
+#include <span>
 
 #include "boundary_forest/chunked_array.hpp"
 #include "boundary_forest/types.hpp"
@@ -56,10 +56,10 @@ class ExampleStore {
 
   // Drops the staged examples from `first` on that are not marked; where[i] becomes the slot of
   // example first + i, or `nothing`.
-  void keep_marked(Slot first, const std::vector<char>& marked, std::vector<Slot>& where) {
-    where.assign(marked.size(), nothing);
+  void keep_marked(Slot first, std::span<const char> marked, std::span<Slot> where) {
     Slot to = first;
     for (std::size_t i = 0; i < marked.size(); ++i) {
+      where[i] = nothing;
       if (!marked[i]) continue;
       const std::size_t from = first + i;
       if (from != to) {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "boundary_forest/example_store.hpp"
@@ -29,11 +30,13 @@ struct RowsView {
 
 class QueryRows {
  public:
+  using Memory = std::pmr::memory_resource;
+
   // Queries from outside; `rows` must outlive this.
-  QueryRows(const RowsView& rows, const ExampleStore& store);
+  QueryRows(const RowsView& rows, const ExampleStore& store, Memory* memory = heap());
 
   // Staged examples of the store.
-  QueryRows(const ExampleStore& store, Slot first, std::size_t n);
+  QueryRows(const ExampleStore& store, Slot first, std::size_t n, Memory* memory = heap());
 
   std::size_t size() const { return positions_.size(); }
   std::size_t n_features() const { return n_features_; }
@@ -54,10 +57,12 @@ class QueryRows {
   }
 
  private:
+  static Memory* heap() { return std::pmr::get_default_resource(); }
+
   std::size_t n_features_;
-  std::vector<Position> positions_;
-  std::vector<std::byte> converted_;
-  mutable std::vector<std::atomic<std::uint64_t>> fingerprints_;  // 0: not yet computed
+  std::pmr::vector<Position> positions_;
+  std::pmr::vector<std::byte> converted_;
+  mutable std::pmr::vector<std::atomic<std::uint64_t>> fingerprints_;  // 0: not yet computed
 };
 
 }  // namespace boundary_forest

@@ -24,10 +24,15 @@ class ThreadPool {
 
   // Runs task(0) .. task(n_tasks - 1) on at most n_threads threads and returns when all have ended.
   // The first exception is thrown again here; tasks not yet begun are then left out.
-  void parallel_for(std::size_t n_tasks, std::size_t n_threads,
-                    const std::function<void(std::size_t)>& task);
+  template <class Task>
+  void parallel_for(std::size_t n_tasks, std::size_t n_threads, const Task& task) {
+    run(n_tasks, n_threads, std::cref(task));  // by reference: copying it would allocate
+  }
 
  private:
+  void run(std::size_t n_tasks, std::size_t n_threads,
+           const std::function<void(std::size_t)>& task);
+
   struct Job;
   struct Workers;
 
