@@ -36,24 +36,35 @@ void BlockDescent::descend(const BoundaryTree& tree, std::span<const std::uint32
   for (const Candidate& at_root : found_) endings_[at_root.query] = {0, {root, at_root.reduced}, 1};
 
   waiting_.assign(1, {0, 0, m});
-  while (!waiting_.empty()) {
-    const Group group = waiting_.back();
-    waiting_.pop_back();
-    if (group.end - group.begin >= worth_grouping) {
+  const bool by_level = tree.store().has_short_rows();
+  for (std::size_t next = 0; next < waiting_.size();) {
+    Group group;
+    if (by_level) {
+      prefetch_ahead(tree, next);
+      group = waiting_[next++];
+    } else {
+      group = waiting_.back();
+      waiting_.pop_back();
+    }
+    if (group.end - group.begin >= worth_grouping)
       step(tree, rows, group, counts);
-      continue;
-    }
-    for (std::uint32_t place = group.begin; place < group.end; ++place) {
-      const std::uint32_t j = order_[place];
-      Ending& ending = endings_[j];
-      Counts cost;
-      std::tie(ending.node, ending.at) =
-          tree.descend(group.node, ending.at, block_, rows[j], seen_at(j), n_nodes, cost);
-      ending.compared += cost.comparisons;
-      counts.evaluations += cost.evaluations;
-    }
+    else
+      step_alone(tree, rows, group, counts);
   }
   for (const Ending& ending : endings_) counts.comparisons += ending.compared;
+}
+
+// Level by level, what the groups after the next one will read is on its way meanwhile. (Long rows
+// gain more by staying with a group to its end, while its queries are in cache.)
+void BlockDescent::prefetch_ahead(const BoundaryTree& tree, std::size_t next) const {
+  using Stage = BoundaryTree::Stage;
+  const auto prefetch = [&](std::size_t ahead, Stage stage) {
+    if (next + ahead < waiting_.size()) tree.prefetch(waiting_[next + ahead].node, n_nodes_, stage);
+  };
+  prefetch(8, Stage::node);
+  prefetch(6, Stage::list);
+  prefetch(4, Stage::children);
+  prefetch(2, Stage::rows);
 }
 
 // Each row of the group moves on to the closest child, or stays at the group's node for good.
@@ -111,6 +122,20 @@ void BlockDescent::step(const BoundaryTree& tree, std::span<const std::uint32_t>
   for (std::uint32_t c = 0; c < children.count; ++c)  // ends_ are now beginnings
     if (ends_[c] < ends_[c + 1])
       waiting_.push_back({children[c], group.begin + ends_[c], group.begin + ends_[c + 1]});
+}
+
+// Likewise, for rows that are too few to share anything.
+void BlockDescent::step_alone(const BoundaryTree& tree, std::span<const std::uint32_t> rows,
+                              const Group& group, Counts& counts) {
+  for (std::uint32_t place = group.begin; place < group.end; ++place) {
+    const std::uint32_t j = order_[place];
+    Ending& ending = endings_[j];
+    Counts cost;
+    if (tree.step(ending.node, ending.at, block_, rows[j], seen_at(j), n_nodes_, cost))
+      waiting_.push_back({ending.node, place, place + 1});
+    ending.compared += cost.comparisons;
+    counts.evaluations += cost.evaluations;
+  }
 }
 
 void BlockDescent::train(BoundaryTree& tree, std::span<const std::uint32_t> rows, Slot first,

@@ -57,9 +57,10 @@ Leaf BoundaryForest::nearest_buffered(const QueryRows& queries, std::size_t i, S
 
 template <class F>
 void BoundaryForest::for_each_query_block(const RowsView& rows, const Run& run, F&& f) {
-  for (std::size_t begin = 0; begin < rows.n; begin += query_block_rows) {
+  const std::size_t block_rows = query_block_rows();
+  for (std::size_t begin = 0; begin < rows.n; begin += block_rows) {
     if (begin > 0) run.between_blocks();
-    const std::size_t n = std::min(query_block_rows, rows.n - begin);
+    const std::size_t n = std::min(block_rows, rows.n - begin);
     StackMemory memory;
     const QueryRows queries(rows.slice(begin, n, params_.n_features), store_, &memory);
     f(begin, queries);
@@ -71,7 +72,7 @@ Table<Arrival> BoundaryForest::apply(const RowsView& rows, const Run& run) {
   const std::size_t n_T = params_.n_T;
   Table<Arrival> out{rows.n, n_T, std::vector<Arrival>(rows.n * n_T)};
   StackMemory memory;
-  std::pmr::vector<Leaf> v(std::min(rows.n, query_block_rows) * n_T, &memory);
+  std::pmr::vector<Leaf> v(std::min(rows.n, query_block_rows()) * n_T, &memory);
   for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
     BFQuery(queries, reading, v.data(), run);
     for (std::size_t j = 0; j < queries.size() * n_T; ++j)
@@ -87,7 +88,7 @@ Table<double> BoundaryForest::estimate(const RowsView& rows, const Run& run) {
   const std::size_t length = vote ? reading.prefix.n_classes : params_.label_length;
   Table<double> out{rows.n, length, std::vector<double>(rows.n * length)};
   StackMemory memory;
-  std::pmr::vector<Leaf> v(std::min(rows.n, query_block_rows) * n_T, &memory);
+  std::pmr::vector<Leaf> v(std::min(rows.n, query_block_rows()) * n_T, &memory);
   for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
     BFQuery(queries, reading, v.data(), run);
     for (std::size_t row = 0; row < queries.size(); ++row)
@@ -116,7 +117,7 @@ Found BoundaryForest::found(const RowsView& rows, const Run& run) {
   Found out{{rows.n, n_T, std::vector<Slot>(rows.n * n_T)},
             {rows.n, n_T, std::vector<double>(rows.n * n_T)}};
   StackMemory memory;
-  std::pmr::vector<Leaf> v(std::min(rows.n, query_block_rows) * n_T, &memory);
+  std::pmr::vector<Leaf> v(std::min(rows.n, query_block_rows()) * n_T, &memory);
   for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
     BFQuery(queries, reading, v.data(), run);
     for (std::size_t j = 0; j < queries.size() * n_T; ++j) {
@@ -176,7 +177,7 @@ Neighbors BoundaryForest::neighbors(const RowsView& rows, std::size_t n, const R
   Neighbors out{{rows.n, n, std::vector<double>(rows.n * n)},
                 {rows.n, n, std::vector<Arrival>(rows.n * n)}};
   StackMemory memory;
-  std::pmr::vector<Leaf> v(n == 1 ? std::min(rows.n, query_block_rows) * n_T : 0, &memory);
+  std::pmr::vector<Leaf> v(n == 1 ? std::min(rows.n, query_block_rows()) * n_T : 0, &memory);
   for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
     double* distances = out.distances.values.data() + begin * n;
     Arrival* arrivals = out.arrivals.values.data() + begin * n;

@@ -56,8 +56,11 @@ class BlockDescent {
   };
   static constexpr std::size_t worth_grouping = 3;
 
+  void prefetch_ahead(const BoundaryTree& tree, std::size_t next) const;
   void step(const BoundaryTree& tree, std::span<const std::uint32_t> rows, const Group& group,
             Counts& counts);
+  void step_alone(const BoundaryTree& tree, std::span<const std::uint32_t> rows, const Group& group,
+                  Counts& counts);
   void replay(const BoundaryTree& tree, std::uint32_t row, std::uint64_t seen, NodeId n_before,
               Ending& ending, Counts& counts);
   std::uint64_t seen_at(std::size_t j) const { return seen_ + j * seen_step_; }

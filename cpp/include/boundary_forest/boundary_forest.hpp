@@ -151,8 +151,6 @@ class BoundaryForest {
   void restore(const State& state);
 
  private:
-  static constexpr std::size_t query_block_rows = 8192;
-
   void BFInitialization(const Run& run);
   void BFTrain(Slot first, std::size_t n, const Run& run, Leaf* v);
   void BFQuery(const QueryRows& queries, Reading& reading, Leaf* v, const Run& run);
@@ -181,6 +179,12 @@ class BoundaryForest {
   std::unique_ptr<Sieve> sieve_for(const QueryRows& rows) const;
   std::size_t threads(const Run& run) const { return d_->single_threaded() ? 1 : run.n_jobs; }
   Examples examples_at(std::span<const Slot> slots) const;
+
+  // Queries are answered in blocks of so many rows: many share more, but they should stay in cache.
+  std::size_t query_block_rows() const {
+    const std::size_t row_bytes = params_.n_features * size_of(params_.element_type);
+    return std::clamp<std::size_t>((std::size_t{16} << 20) / row_bytes, 1024, 16384);
+  }
 
   const Params params_;
   const std::unique_ptr<Metric> d_;

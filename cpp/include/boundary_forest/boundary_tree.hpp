@@ -64,22 +64,27 @@ class BoundaryTree {
   std::pair<NodeId, Leaf> descend(NodeId v, Leaf at_v, const QueryRows& queries, std::size_t i,
                                   std::uint64_t seen, NodeId n_nodes, Counts& counts,
                                   Observe&& observe = {}) const {
-    std::uint64_t compared = 0;
-    for (;;) {
-      const ChildLists::View children = this->children(v, n_nodes);
-      Nearest v_min(tie_hash_, store_, queries, i, seen);
-      if (children.count < params_.k) v_min.consider(v, at_v);
-      for_each_distance(queries.position(i), children, 0, [&](NodeId child, const Leaf& at_child) {
-        observe(at_child.example, at_child.reduced);
-        v_min.consider(child, at_child);
-      });
-      compared += children.count;
-      if (v_min.node() == v) break;
-      v = v_min.node();
-      at_v = v_min.at();
+    while (step(v, at_v, queries, i, seen, n_nodes, counts, observe)) {
     }
-    counts += {compared, compared};
     return {v, at_v};
+  }
+
+  // v becomes the closest of A_v; false if that is v itself.
+  template <class Observe = Unobserved>
+  bool step(NodeId& v, Leaf& at_v, const QueryRows& queries, std::size_t i, std::uint64_t seen,
+            NodeId n_nodes, Counts& counts, Observe&& observe = {}) const {
+    const ChildLists::View children = this->children(v, n_nodes);
+    Nearest v_min(tie_hash_, store_, queries, i, seen);
+    if (children.count < params_.k) v_min.consider(v, at_v);
+    for_each_distance(queries.position(i), children, 0, [&](NodeId child, const Leaf& at_child) {
+      observe(at_child.example, at_child.reduced);
+      v_min.consider(child, at_child);
+    });
+    counts += {children.count, children.count};
+    const bool moves = v_min.node() != v;
+    v = v_min.node();
+    at_v = v_min.at();
+    return moves;
   }
 
   // Row `i` of `examples` is the staged example `slot`. Returns what the tree would have answered.
@@ -132,6 +137,27 @@ class BoundaryTree {
       d_.distances(y, rows, n, reduced);
       for (std::uint32_t j = 0; j < n; ++j) f(children[begin + j], Leaf{examples[j], reduced[j]});
     }
+  }
+
+  // Asks memory for what step() will read at v. Each stage reads what the one before has asked for:
+  // the node, its list of children, the children, their rows.
+  enum class Stage { node, list, children, rows };
+  void prefetch(NodeId v, NodeId n_nodes, Stage stage) const {
+    if (stage == Stage::node) {
+      __builtin_prefetch(&nodes_[v]);
+      return;
+    }
+    if (stage == Stage::list) {
+      lists_.prefetch(nodes_[v].children.load(std::memory_order_acquire));
+      return;
+    }
+    const ChildLists::View children = this->children(v, n_nodes);
+    const std::uint32_t n = std::min(children.count, group);
+    for (std::uint32_t j = 0; j < n; ++j)
+      if (stage == Stage::children)
+        __builtin_prefetch(&nodes_[children[j]]);
+      else
+        store_.prefetch(nodes_[children[j]].example);
   }
 
   void plant(Slot root) { add_node(root, nothing); }

@@ -56,6 +56,10 @@ class ChildLists {
     return {words + 1, nothing, words[0].load(std::memory_order_acquire)};
   }
 
+  void prefetch(Ref list) const {
+    if (!is_only_child(list)) __builtin_prefetch(locate(list));
+  }
+
   // The list with `child` added: the same list, or another one if it was full. The caller keeps the
   // outgrown one until it may be recycled.
   Ref append(Ref list, NodeId child) {
