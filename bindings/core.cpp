@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "baselines.hpp"
 #include "boundary_forest/boundary_forest.hpp"
 #include "callables.hpp"
 #include "common.hpp"
@@ -327,6 +328,7 @@ NB_MODULE(_core, m) {
       .def("neighbors", &Forest::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a)
       .def("stats", &Forest::stats)
       .def("state", &Forest::state);
+  bind_baselines(m);
 }
 
 }  // namespace boundary_forest
