@@ -372,6 +372,25 @@ CASE("metrics turn reduced distances into the distances that their names promise
   }
 }
 
+CASE("rows measured together are as far away as rows measured alone") {
+  std::mt19937_64 random(8);
+  for (const kernels::InstructionSet& set : kernels::instruction_sets())
+    for (const Types& types : all_types)
+      for (const std::size_t n : {1U, 6U, 16U, 21U, 54U, 100U})
+        for (const Formula formula : formulas) {
+          const Row query = random_query(types, n, random);
+          std::vector<Row> rows;
+          std::vector<const std::byte*> pointers;
+          for (std::size_t j = 0; j < 11; ++j) rows.push_back(random_row(types.stored, n, random));
+          for (const Row& row : rows) pointers.push_back(row.bytes.data());
+          std::vector<double> together(rows.size());
+          set.table(formula, types.stored, types.query)(query.bytes.data(), pointers.data(),
+                                                        rows.size(), n, p, together.data());
+          for (std::size_t j = 0; j < rows.size(); ++j)
+            CHECK_EQ(together[j], distance(set, formula, query, rows[j]));
+        }
+}
+
 CASE("minkowski with p = 1 and p = 2 is manhattan and euclidean, and other p < 1 are refused") {
   std::mt19937_64 random(7);
   const Row x = random_row(ElementType::float32, 37, random);

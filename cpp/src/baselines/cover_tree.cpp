@@ -207,7 +207,7 @@ class CoverTree::Inserting {
 
 void CoverTree::insert_one(NodeId p) {
   if (p == 0) {
-    nodes_.push_back({.parent = nothing, .level = top});
+    nodes_.push_back({.parent = nothing, .level = top, .children = {}});
     return;
   }
   Inserting inserting(*this);
@@ -215,7 +215,7 @@ void CoverTree::insert_one(NodeId p) {
   inserting.finish();
   const Level level = inserting.level();
   const NodeId parent = met_[inserting.parent()].node;
-  nodes_.push_back({.parent = parent, .level = level});
+  nodes_.push_back({.parent = parent, .level = level, .children = {}});
   try {
     auto& siblings = nodes_[parent].children;
     const auto at =
