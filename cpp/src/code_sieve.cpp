@@ -44,7 +44,9 @@ CodeSieve::CodeSieve(const Metric& d, const QueryRows& block, ElementType stored
 
   std::vector<std::uint8_t> codes(stride_);
   for (std::size_t i = 0; i < block.size(); ++i) {
-    errors_[i] = encode(i, codes.data()) + tiny_;
+    const Position& query = block.position(i);
+    errors_[i] =
+        kernels_.encode(query.data, query.type, n_features_, coding_, codes.data()) + tiny_;
     std::int32_t square = 0;
     for (std::size_t f = 0; f < n_features_; ++f) {
       square += std::int32_t{codes[f]} * std::int32_t{codes[f]};
@@ -52,11 +54,6 @@ CodeSieve::CodeSieve(const Metric& d, const QueryRows& block, ElementType stored
     }
     squares_[i] = square;
   }
-}
-
-float CodeSieve::encode(std::size_t query, std::uint8_t* codes) const {
-  const Position& position = block_.position(query);
-  return kernels_.encode(position.data, position.type, n_features_, coding_, codes);
 }
 
 // Coarse steps reach over all values, fine ones round less; outliers are often better cut off. The

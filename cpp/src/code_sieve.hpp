@@ -25,7 +25,6 @@ class CodeSieve final : public Sieve {
   static constexpr std::size_t worth_coding_bytes = 4096;
 
   kernels::Coding choose_coding() const;
-  float encode(std::size_t query, std::uint8_t* codes) const;
   void code_rows(std::span<const std::byte* const> rows, const kernels::CodedRows& coded,
                  float* errors) const;
   std::size_t consider_possible(std::span<const std::byte* const> rows, std::uint32_t query,

@@ -29,7 +29,6 @@ class Sieve {
   // One thread's memory, kept between calls.
   struct Workspace {
     std::vector<std::byte> rows;
-    std::vector<std::byte> queries;
   };
 
   virtual ~Sieve() = default;
