@@ -26,8 +26,8 @@ from benchmarks.harness import (
     timed,
 )
 from benchmarks.report import new_table, threads_text
-from benchmarks.scaling import judged
 from boundary_forest import BoundaryForestNeighbors
+from boundary_forest.paper.laws import judged
 
 D = 100
 N_ESTIMATORS = 10

@@ -50,4 +50,5 @@ def power_law(N: Floats, y: Floats) -> tuple[float, float]:
 
 
 def rms(errors: Floats) -> float:
+    """Root mean square."""
     return float(np.sqrt(np.mean(errors**2)))
