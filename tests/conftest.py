@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from boundary_forest import (
     BoundaryForestClassifier,
     BoundaryForestNeighbors,
     BoundaryForestRegressor,
+    datasets,
 )
 
 QUERY_METHODS = ("apply", "kneighbors", "predict", "predict_proba")
@@ -142,16 +141,12 @@ def stage(request) -> Stage:
 
 @pytest.fixture(scope="session")
 def real_data():
-    """real_data(name): the arrays of $BOUNDARY_FOREST_DATA/<name>.npz; skips where it is absent."""
+    """real_data(name): a data set that this machine has; skips where it has not."""
 
-    def load(name: str) -> dict[str, np.ndarray]:
-        folder = os.environ.get("BOUNDARY_FOREST_DATA")
-        if not folder:
-            pytest.skip(f"BOUNDARY_FOREST_DATA is not set, so {name}.npz cannot be found")
-        path = Path(folder) / f"{name}.npz"
-        if not path.is_file():
-            pytest.skip(f"{path} is absent")
-        with np.load(path, allow_pickle=False) as arrays:
-            return dict(arrays)
+    def load(name: str) -> Any:
+        try:
+            return datasets.load(name, download=False)
+        except datasets.DataAbsentError as absence:
+            pytest.skip(str(absence).partition(" To get it:")[0])
 
     return load

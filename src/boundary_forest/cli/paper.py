@@ -63,7 +63,12 @@ def run(
         int, typer.Option(help="Threads; -1 for one per core.", callback=_threads)
     ] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Of generated data and forests.")] = 0,
-    fresh: Annotated[bool, typer.Option(help="Forget what earlier runs have finished.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Forget what earlier runs have finished.")
+    ] = False,
+    download: Annotated[
+        bool, typer.Option("--download", help="Fetch data sets that are absent.")
+    ] = False,
 ) -> None:
     """Run items, and write JSON, Markdown and plots. A run that was stopped goes on."""
     from boundary_forest.paper import plots
@@ -73,7 +78,7 @@ def run(
         items = chosen(names)
     except UnknownItemError as error:
         _refuse(str(error))
-    settings = Settings(out or OUT / scale, scale, n_jobs, seed, fresh)
+    settings = Settings(out or OUT / scale, scale, n_jobs, seed, fresh, download)
     console = Console(force_terminal=sys.stdout.isatty(), highlight=False, soft_wrap=True)
     if not plots.is_installed():
         console.print(escape("no plots: matplotlib is missing; pip install boundary-forest[paper]"))

@@ -7,7 +7,6 @@ else that the value depends on.
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -35,6 +34,7 @@ class Context:
     scale: str = "quick"
     n_jobs: int = 1
     seed: int = 0
+    download: bool = False  # data sets that are absent
     say: Callable[[str], None] = field(default=_silent)  # shows what is being done
     expect: Callable[[int], None] = field(default=_count)  # how many steps there will be
     advance: Callable[[int], None] = field(default=_count)  # so many more are done
@@ -69,20 +69,10 @@ class Context:
         return stored["value"]
 
     def load(self, name: str) -> Any:
-        """A data set with X_train, y_train, X_test, y_test; raises FileNotFoundError if absent."""
-        return load(name)
+        """X_train, y_train, X_test, y_test of a data set; DataAbsentError if it is not to be had."""
+        from boundary_forest.datasets import load
 
-
-def load(name: str) -> Any:
-    """The data set, from where the user keeps it; nothing is downloaded behind the user's back."""
-    from sklearn.utils import Bunch
-
-    folder = os.environ.get("BOUNDARY_FOREST_DATA")
-    path = Path(folder or ".") / f"{name}.npz"
-    if not folder or not path.is_file():
-        raise FileNotFoundError(f"{name}: not found; BOUNDARY_FOREST_DATA names the folder of data")
-    with np.load(path, allow_pickle=False) as arrays:
-        return Bunch(**dict(arrays))
+        return load(name, download=self.download)
 
 
 def file_name(key: str) -> str:

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from boundary_forest.datasets import DataAbsentError
 from boundary_forest.paper import plots
 from boundary_forest.paper.context import Context, write_json
 from boundary_forest.paper.item import (
@@ -39,6 +40,7 @@ class Settings:
     n_jobs: int = 1
     seed: int = 0
     fresh: bool = False
+    download: bool = False
 
     def steps_dir(self, item: Item) -> Path:
         """Where the item's steps are kept: apart for all that every step depends on."""
@@ -92,6 +94,7 @@ def run_item(
         scale=settings.scale,
         n_jobs=settings.n_jobs,
         seed=settings.seed,
+        download=settings.download,
         say=watcher.say,
         expect=watcher.expect,
         advance=watcher.advance,
@@ -133,7 +136,7 @@ def _outcome(item: Item, context: Context) -> tuple[Result, str]:
         return _not_run(PACKAGE_ABSENT, f"not installed: {', '.join(missing)}"), ""
     try:
         return item.run(context), ""
-    except FileNotFoundError as error:  # datasets' DataAbsentError is one
+    except DataAbsentError as error:
         return _not_run(DATA_ABSENT, str(error)), ""
     except Exception as error:  # told with the others' results; the exit code tells it too
         return _not_run(FAILED, f"{type(error).__name__}: {error}"), traceback.format_exc()

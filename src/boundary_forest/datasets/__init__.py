@@ -1,0 +1,17 @@
+"""Data sets: those of the paper, and some streams, regressions and word vectors beside them.
+
+>>> from boundary_forest import datasets
+>>> mnist = datasets.load("mnist")  # doctest: +SKIP
+>>> mnist.X_train.shape  # doctest: +SKIP
+(60000, 784)
+
+A set comes from the folder that ``$BOUNDARY_FOREST_DATA`` names, else from the cache, else from the
+site that publishes it. One that cannot be had is reported with :class:`DataAbsentError`; another
+one never takes its place.
+"""
+
+from boundary_forest.datasets.catalogue import names
+from boundary_forest.datasets.loading import available, load
+from boundary_forest.datasets.problems import DataAbsentError, DataCorruptError
+
+__all__ = ["DataAbsentError", "DataCorruptError", "available", "load", "names"]
