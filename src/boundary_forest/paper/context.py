@@ -69,7 +69,7 @@ class Context:
         return stored["value"]
 
     def load(self, name: str) -> Any:
-        """X_train, y_train, X_test, y_test of a data set; DataAbsentError if it is not to be had."""
+        """X_train, y_train, X_test, y_test of a data set; DataAbsentError if it is absent."""
         from boundary_forest.datasets import load
 
         return load(name, download=self.download)

@@ -52,3 +52,12 @@ def power_law(N: Floats, y: Floats) -> tuple[float, float]:
 def rms(errors: Floats) -> float:
     """Root mean square."""
     return float(np.sqrt(np.mean(errors**2)))
+
+
+def straight_in_logs(n: list[int], y: list[float]) -> dict[str, float]:
+    """The power law c N^p that is the straight line of log y against log N, and its R²."""
+    x, log_y = np.log(n), np.log(y)
+    p, log_c = np.polyfit(x, log_y, 1)
+    rest = log_y - (p * x + log_c)
+    r2 = 1 - float(np.sum(rest**2) / np.sum((log_y - log_y.mean()) ** 2))
+    return {"c": float(np.exp(log_c)), "p": float(p), "r2": r2}

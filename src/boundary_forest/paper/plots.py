@@ -78,8 +78,8 @@ def named_axes(ax: "Axes", x: str, y: str, *, log_x: bool = False, log_y: bool =
 
 
 def fit_line(ax: "Axes", x: Any, y: Any, label: str | None, color: str = FIT) -> None:
-    """A law as a thin dashed line, behind the points."""
-    ax.plot(x, y, "--", color=color, linewidth=1.1, label=label, zorder=1.5)
+    """A law as a thin dashed line, over the points."""
+    ax.plot(x, y, "--", color=color, linewidth=1.1, label=label, zorder=3)
 
 
 def smooth(x: Sequence[float]) -> Any:
