@@ -12,7 +12,7 @@ from benchmarks import contest, data, harness, report
 from benchmarks.__main__ import main
 from benchmarks.harness import Settings
 from benchmarks.sections import crossover, hypercube, mnist, prequential
-from boundary_forest.paper import laws
+from boundary_forest.paper import laws, timing
 
 N = [round(n) for n in np.geomspace(1e4, 1e6, 9)]
 
@@ -74,7 +74,7 @@ def test_quick_contestants_take_more_turns():
 
 def test_the_plain_path_is_asked_for_inside_only(monkeypatch):
     monkeypatch.delenv("BOUNDARY_FOREST_PATH", raising=False)
-    with harness.plain_path():
+    with timing.plain_path():
         assert harness.os.environ["BOUNDARY_FOREST_PATH"] == "plain"
     assert "BOUNDARY_FOREST_PATH" not in harness.os.environ
 

@@ -61,3 +61,19 @@ def straight_in_logs(n: list[int], y: list[float]) -> dict[str, float]:
     rest = log_y - (p * x + log_c)
     r2 = 1 - float(np.sum(rest**2) / np.sum((log_y - log_y.mean()) ** 2))
     return {"c": float(np.exp(log_c)), "p": float(p), "r2": r2}
+
+
+def linear(x: list[float], y: list[float]) -> dict[str, float]:
+    """The straight line a x + b of the least squares, and its R²."""
+    X, Y = np.array(x, dtype=np.float64), np.array(y, dtype=np.float64)
+    a, b = np.polyfit(X, Y, 1)
+    left = float(np.sum((a * X + b - Y) ** 2))
+    return {"a": float(a), "b": float(b), "r2": 1 - left / float(np.sum((Y - Y.mean()) ** 2))}
+
+
+def fitted_line(terms: list[Floats], y: list[float]) -> dict[str, Any]:
+    """The least squares of y as a sum of the terms, each times a parameter; and its rms error."""
+    A, Y = np.stack(terms, axis=1), np.array(y, dtype=np.float64)
+    scale = np.abs(A).max(axis=0)  # columns such as N² and 1 are far apart
+    parameters = np.linalg.lstsq(A / scale, Y, rcond=None)[0] / scale
+    return {"parameters": parameters.tolist(), "rms": rms(A @ parameters - Y)}

@@ -23,13 +23,14 @@ K = 50
 CHANCE = 0.99
 LEAST = 1_000
 STRAIGHT = 0.95
+ROOM = 3
 FEWEST = 4  # points that a power law can be seen in
 
 RULE = (
     "a power law is a straight line of log f against log N, with a negative power and R² of at "
-    f"least {STRAIGHT:g}, over the N at which the nearest example itself is found with less than "
-    f"{CHANCE:.0%} chance (f cannot be below 1 / N); more trees must be better at every N. The "
-    "paper plots the powers and does not tell them."
+    f"least {STRAIGHT:g}, over the N at which f N is at least {ROOM} (below, f is hardly more than "
+    "1 / N, the nearest example itself); more trees must be better at every N. The paper plots the "
+    "powers and does not tell them."
 )
 
 
@@ -99,7 +100,7 @@ def measured(context: Context, stream: Stream, most: int) -> dict[str, Any]:
 def law_of(figures: dict[str, Any], n_T: int) -> dict[str, float] | None:
     """The power law where there is room for one."""
     pairs = zip(figures["N"], figures["lines"][str(n_T)]["f"], strict=True)
-    room = [(N, f) for N, f in pairs if f * N > 1.5]
+    room = [(N, f) for N, f in pairs if f * N > ROOM - 0.5]
     if len(room) < FEWEST:
         return None
     return straight_in_logs([N for N, _ in room], [f for _, f in room])
@@ -110,7 +111,7 @@ def power_row(figures: dict[str, Any], n_T: int) -> Row:
     what, paper = f"n_T = {n_T}: f falls as a power law", "power not told"
     law = law_of(figures, n_T)
     if law is None:
-        return Row(what, paper, f"the nearest itself with {CHANCE:.0%} chance at almost every N")
+        return Row(what, paper, f"f N < {ROOM} at almost every N")
     return Row(
         what,
         paper,
