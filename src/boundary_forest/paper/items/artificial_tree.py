@@ -21,9 +21,10 @@ NEAR_ROOT = 0.05
 RULE = (
     f"the factor at the largest N within {NEAR_FACTOR:g} of {FACTOR:g}; the root's children within "
     f"{NEAR_ROOT:.0%} of (2N)^0.5 there; the power of its children's children, over the upper half "
-    f"of log N, within {NEAR_QUARTER:g} of {QUARTER:g}. With k, once the root is full, the power law "
-    f"must err at least {RULED_OUT:g} times as much as the logarithm, both fitted to the first half "
-    "of the points; and the root must be full at an N within 20 % of k²/2, the paper's argument"
+    f"of log N, within {NEAR_QUARTER:g} of {QUARTER:g}. With k, once the root is full, the power "
+    f"law must err at least {RULED_OUT:g} times as much as the logarithm, both fitted to the first "
+    "half of the points; and the root must be full at an N within 20 % of k²/2, the paper's "
+    "argument."
 )
 
 

@@ -19,7 +19,7 @@ DECADES = 10**1.5  # the range of N that the power is taken over
 RULE = (
     "the power is the slope of log comparisons against log N over the last one and a half decades "
     f"of N. It must be below {LIMIT:g} for every D, never fall by more than 0.01 from one D to the "
-    f"next, and be within {NEAR:g} of {LIMIT:g} for the largest D"
+    f"next, and be within {NEAR:g} of {LIMIT:g} for the largest D."
 )
 
 
@@ -38,12 +38,7 @@ def run(context: Context) -> Result:
     }
     n_trees = context.pick(tiny=2, quick=10, full=40)
     artificial = context.step(
-        f"artificial tree to N={most}, {n_trees} trees",
-        mean_line,
-        None,
-        ends,
-        n_trees,
-        context.seed,
+        f"{n_trees} artificial trees to N={most}", mean_line, None, ends, n_trees, context.seed
     )
     alpha = [straight_in_logs(ends, found[str(D)])["p"] for D in dims]
     limit = straight_in_logs(ends, artificial["query"])["p"]
