@@ -4,6 +4,7 @@ Both laws are fitted to the first half of the points, and judged by their root m
 over all of them; the one ruled out should err several times as much (the paper: 5 times).
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar  # type: ignore[import-untyped]
 
 Floats = NDArray[np.float64]
+EVEN_POINTS = 100
 FEWEST_POINTS = 4  # the first half must have two, for each law has two parameters
 
 
-def judged(n: list[int], cost: list[float]) -> dict[str, Any] | None:
+def judged(n: Sequence[float], cost: list[float]) -> dict[str, Any] | None:
     """The laws a log N + b and c N^p: parameters, errors, and how many times the second errs."""
     if len(n) < FEWEST_POINTS:
         return None
@@ -32,6 +34,14 @@ def judged(n: list[int], cost: list[float]) -> dict[str, Any] | None:
         "power": {"c": c, "p": p, "rms": power_rms},
         "factor": power_rms / log_rms,
     }
+
+
+def judged_evenly(n: list[int], cost: list[float]) -> dict[str, Any] | None:
+    """As ``judged``, at points evenly spread in N, read off between those given."""
+    if len(n) < FEWEST_POINTS:
+        return None
+    even = np.linspace(n[0], n[-1], EVEN_POINTS)
+    return judged(even.tolist(), np.interp(np.log(even), np.log(n), cost).tolist())
 
 
 def power_law(N: Floats, y: Floats) -> tuple[float, float]:

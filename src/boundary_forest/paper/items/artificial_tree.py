@@ -64,13 +64,16 @@ def remark(figures: dict[str, Any]) -> str:
     waves = [k for k, law in laws.items() if law and law["factor"] < RULED_OUT]
     if not waves:
         return ""
-    k = waves[0]
+    k, N = waves[0], figures["N"]
+    at = min(range(len(N)), key=lambda i: abs(np.log(N[i] / (k**2.5 / 2))))  # amid the first wave
     return (
         f"For k = {' and '.join(map(str, waves))} the line is not straight in log N but rises in "
-        f"waves, each a factor of k long: once the root is full, each of its k children has a tree "
-        f"below it that grows as if it had no limit, so that a query costs k + (2N/k)^0.5 until "
-        f"these are full too, at N = k³/2 (for k = {k}: {k**3 // 2:,}). The logarithm is what the "
-        "waves climb, and takes several of them to show."
+        "waves, each a factor of k long: once the root is full, each of its k children has a tree "
+        "below it that grows as if it had no limit, so that a query should cost about "
+        f"k + (2N/k)^0.5 until these are full too, at N = k³/2 ({k**3 // 2:,} for k = {k}). At "
+        f"N = {N[at]:,} and k = {k} that is {k + np.sqrt(2 * N[at] / k):.0f}; the trees have "
+        f"{figures['lines'][str(k)]['query'][at]:.0f}. The logarithm is what the waves climb, and "
+        "takes several of them to show."
     )
 
 
