@@ -197,9 +197,9 @@ def remark(figures: dict[str, Any], rows: list[Row]) -> str:
             for k, law in slow.items()
         ]
         said.append(
-            f"For k = {listed(slow)} the logarithm {'errs' if always else 'does not always err'} less "
-            f"than the power law, but not five times less: fitted to the first half, it is off by "
-            f"{listed(off)} at the largest N."
+            f"For k = {listed(slow)} the logarithm {'errs' if always else 'does not always err'} "
+            "less than the power law, but not five times less: fitted to the first half, it is off "
+            f"by {listed(off)} at the largest N."
         )
     if rows[0].verdict == DIFFERS:
         early, late = slopes(figures)

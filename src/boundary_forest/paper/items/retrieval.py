@@ -22,7 +22,7 @@ N_TREES = (10, 50)
 K = 50
 CHANCE = 0.99
 LEAST = 1_000
-STRAIGHT = 0.95
+STRAIGHT = 0.98
 ROOM = 3
 FEWEST = 4  # points that a power law can be seen in
 
@@ -146,7 +146,7 @@ def result(figures: dict[str, Any]) -> Result:
 
 def run_hypercube(context: Context) -> Result:
     """Figure 1 (a)."""
-    stream = streams.hypercube(context, 100, context.pick(tiny=100, quick=2_000, full=5_000))
+    stream = streams.hypercube(context, 100, context.pick(tiny=100, quick=4_000, full=5_000))
     most = context.pick(tiny=1_000, quick=30_000, full=1_000_000)
     return result(measured(context, stream, most))
 
