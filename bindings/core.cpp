@@ -7,44 +7,19 @@
 #include <optional>
 #include <string>
 
+#include "baselines.hpp"
 #include "boundary_forest/boundary_forest.hpp"
 #include "callables.hpp"
-
-namespace nb = nanobind;
-using namespace nb::literals;
+#include "common.hpp"
 
 namespace boundary_forest {
+
+using namespace nb::literals;
+
 namespace {
 
-using Array2d = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Labels = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Slots = nb::ndarray<const Slot, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-template <class Enum>
-Enum by_name(const std::string& name, std::initializer_list<std::pair<const char*, Enum>> known) {
-  for (const auto& [text, value] : known)
-    if (name == text) return value;
-  throw std::invalid_argument("unknown name '" + name + "'");
-}
-
-ElementType element_type_of(const nb::dlpack::dtype& dtype) {
-  if (dtype == nb::dtype<std::uint8_t>()) return ElementType::uint8;
-  if (dtype == nb::dtype<float>()) return ElementType::float32;
-  if (dtype == nb::dtype<double>()) return ElementType::float64;
-  throw nb::type_error("rows must be uint8, float32 or float64");
-}
-
-template <class T>
-nb::object to_numpy(std::vector<T>&& values, std::initializer_list<std::size_t> shape) {
-  auto* owned = new std::vector<T>(std::move(values));
-  const nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T>(owned->data(), shape, owner));
-}
-
-template <class T>
-nb::object to_numpy(Table<T>&& table) {
-  return to_numpy(std::move(table.values), {table.rows, table.columns});
-}
 
 // Positions leave as an array of their own element type.
 nb::object positions_to_numpy(std::vector<std::byte>&& bytes, ElementType type,
@@ -62,12 +37,6 @@ template <class T>
 std::vector<T> to_vector(const nb::handle& array) {
   const auto values = nb::cast<nb::ndarray<const T, nb::c_contig, nb::device::cpu>>(array);
   return {values.data(), values.data() + values.size()};
-}
-
-template <class F>
-auto without_gil(F&& f) {
-  const nb::gil_scoped_release nogil;
-  return f();
 }
 
 class Forest {
@@ -97,9 +66,7 @@ class Forest {
                                                       {"nearest", Estimator::nearest}});
     params.epsilon = epsilon.value_or(0.0);
     params.auto_epsilon = !epsilon.has_value();
-    params.element_type = by_name<ElementType>(element_type, {{"uint8", ElementType::uint8},
-                                                              {"float32", ElementType::float32},
-                                                              {"float64", ElementType::float64}});
+    params.element_type = element_type_of(element_type);
     params.seed = seed;
     forest_ = make_forest(params);
   }
@@ -276,17 +243,9 @@ class Forest {
   std::shared_ptr<BoundaryForest> make_forest(const Params& params) const {
     params.validate();
     const bool needs_non_negative = params.estimator != Estimator::nearest;
-    std::unique_ptr<Metric> metric;
-    if (nb::isinstance<nb::str>(metric_))
-      metric =
-          make_metric(nb::cast<std::string>(metric_), p_, params.element_type, params.n_features);
-    else if (nb::isinstance<nb::int_>(metric_))
-      metric = make_metric(reinterpret_cast<DistanceFunction>(nb::cast<std::uintptr_t>(metric_)),
-                           params.element_type, params.n_features, needs_non_negative);
-    else
-      metric =
-          make_callable_metric(metric_, params.element_type, params.n_features, needs_non_negative);
-    return std::make_shared<BoundaryForest>(params, std::move(metric));
+    return std::make_shared<BoundaryForest>(
+        params,
+        make_metric(metric_, p_, params.element_type, params.n_features, needs_non_negative));
   }
 
   RowsView view(const Array2d& X) const {
@@ -305,22 +264,6 @@ class Forest {
     if (y.shape(0) != rows.n || y.shape(1) != forest_->params().label_length)
       throw std::invalid_argument("y must have one row a row of X and label_length columns");
     return rows;
-  }
-
-  // A call that is interrupted says how much it has learned.
-  template <class F>
-  static void saying_how_far(const RowsView& rows, F&& f) {
-    std::size_t learned = 0;
-    try {
-      const nb::gil_scoped_release nogil;
-      f(learned);
-    } catch (nb::python_error& error) {
-      if (learned > 0)
-        error.value().attr("add_note")(
-            nb::str("{} of {} rows were learned before this, and are kept")
-                .format(learned, rows.n));
-      throw;
-    }
   }
 
   nb::tuple to_tuple(Found&& found) const {
@@ -345,12 +288,7 @@ class Forest {
   }
 
   // Ctrl-C between blocks ends the call.
-  static Run run(std::size_t n_jobs) {
-    return {n_jobs, [] {
-              const nb::gil_scoped_acquire gil;
-              if (PyErr_CheckSignals() != 0) throw nb::python_error();
-            }};
-  }
+  static Run run(std::size_t n_jobs) { return {n_jobs, check_signals}; }
 
   nb::object metric_;        // a name, an address or a callable
   nb::object label_metric_;  // a name or a callable
@@ -390,6 +328,7 @@ NB_MODULE(_core, m) {
       .def("neighbors", &Forest::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a)
       .def("stats", &Forest::stats)
       .def("state", &Forest::state);
+  bind_baselines(m);
 }
 
 }  // namespace boundary_forest

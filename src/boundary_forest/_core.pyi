@@ -1,4 +1,4 @@
-"""Types of the compiled engine; bindings/core.cpp is the source."""
+"""Types of the compiled engine; bindings/core.cpp and bindings/baselines.cpp are the source."""
 
 from collections.abc import Callable
 from typing import Any
@@ -57,3 +57,26 @@ class Forest:
     def stats(self) -> dict[str, Any]: ...
     def state(self) -> dict[str, Any]: ...
     def restore(self, state: dict[str, Any]) -> None: ...
+
+class CoverTree:
+    def __init__(
+        self,
+        *,
+        base: float,
+        n_features: int,
+        element_type: str,
+        separated: bool,
+        tight: bool,
+        metric: Metric,
+        p: float,
+    ) -> None: ...
+    def insert(self, X: NDArray[Any]) -> None: ...
+    def neighbors(
+        self, X: NDArray[Any], n_neighbors: int, epsilon: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.uint64]]: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def comparisons(self) -> tuple[int, int]: ...
+    @property
+    def nodes(self) -> tuple[NDArray[np.int32], NDArray[np.uint32]]: ...

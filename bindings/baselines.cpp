@@ -1,0 +1,121 @@
+#include "baselines.hpp"
+
+#include <mutex>
+
+#include "boundary_forest/baselines/cover_tree.hpp"
+#include "common.hpp"
+
+namespace boundary_forest {
+
+using namespace nb::literals;
+
+namespace {
+
+// Calls from several threads run one after the other: a descent keeps its notes in the tree.
+class CoverTree {
+  // The lock is never waited for with the GIL, as its holder may be waiting for that; nor by the
+  // metric that is at work under it.
+  template <class F>
+  auto locked(F&& f) {
+    refuse_the_metric();
+    const nb::gil_scoped_release nogil;
+    const std::lock_guard lock(mutex_);
+    return f();
+  }
+
+ public:
+  CoverTree(double base, std::size_t n_features, const std::string& element_type, bool separated,
+            bool tight, nb::object metric, double p)
+      : metric_(std::move(metric)) {
+    const baselines::CoverTreeParams params{base, n_features, element_type_of(element_type),
+                                            separated, tight};
+    params.validate();
+    // Whether a distance may be negative is the tree's own affair, and so is the error.
+    tree_ = std::make_unique<baselines::CoverTree>(
+        params, make_metric(metric_, p, params.element_type, n_features, false));
+  }
+
+  // A callable metric may refer to the tree it serves.
+  static int traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<CoverTree>(self)->metric_.ptr());
+    return 0;
+  }
+  static int clear(PyObject* self) {
+    nb::inst_ptr<CoverTree>(self)->metric_.reset();
+    return 0;
+  }
+
+  void insert(const Array2d& X) {
+    const RowsView rows = view(X);
+    if (rows.type != tree_->params().element_type)
+      throw nb::type_error("rows to insert must have the tree's element type");
+    refuse_the_metric();
+    saying_how_far(rows, [&](std::size_t& inserted) {
+      const std::lock_guard lock(mutex_);
+      tree_->insert(rows, check_signals, inserted);
+    });
+  }
+
+  nb::tuple neighbors(const Array2d& X, std::size_t n, double epsilon) {
+    const RowsView rows = view(X);
+    Neighbors found = locked([&] { return tree_->neighbors(rows, n, epsilon, check_signals); });
+    return nb::make_tuple(to_numpy(std::move(found.distances)),
+                          to_numpy(std::move(found.arrivals)));
+  }
+
+  std::size_t size() {
+    return locked([&] { return tree_->size(); });
+  }
+
+  nb::tuple comparisons() {
+    const auto [learn, query] =
+        locked([&] { return std::pair{tree_->learn_comparisons(), tree_->query_comparisons()}; });
+    return nb::make_tuple(learn, query);
+  }
+
+  nb::tuple nodes() {
+    auto [levels, parents] = locked([&] { return std::pair{tree_->levels(), tree_->parents()}; });
+    const std::size_t n = levels.size();
+    return nb::make_tuple(to_numpy(std::move(levels), {n}), to_numpy(std::move(parents), {n}));
+  }
+
+ private:
+  void refuse_the_metric() const {
+    if (is_inside(metric_))
+      throw std::runtime_error("a metric must not call the tree that is calling it");
+  }
+
+  RowsView view(const Array2d& X) const {
+    const std::size_t n_features = tree_->params().n_features;
+    if (X.shape(1) != n_features)
+      throw std::invalid_argument("X has " + std::to_string(X.shape(1)) + " features, expected " +
+                                  std::to_string(n_features));
+    return {static_cast<const std::byte*>(X.data()), X.shape(0), element_type_of(X.dtype())};
+  }
+
+  nb::object metric_;  // a name, an address or a callable
+  std::mutex mutex_;
+  std::unique_ptr<baselines::CoverTree> tree_;
+};
+
+PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(CoverTree::traverse)},
+                       {Py_tp_clear, reinterpret_cast<void*>(CoverTree::clear)},
+                       {0, nullptr}};
+
+}  // namespace
+
+void bind_baselines(nb::module_& m) {
+  nb::class_<CoverTree>(m, "CoverTree", nb::type_slots(slots),
+                        "A cover tree; see cpp/include/boundary_forest/baselines.")
+      .def(nb::init<double, std::size_t, const std::string&, bool, bool, nb::object, double>(),
+           nb::kw_only(), "base"_a, "n_features"_a, "element_type"_a, "separated"_a, "tight"_a,
+           "metric"_a, "p"_a)
+      .def("insert", &CoverTree::insert, "X"_a)
+      .def("neighbors", &CoverTree::neighbors, "X"_a, "n_neighbors"_a, "epsilon"_a)
+      .def_prop_ro("size", &CoverTree::size)
+      .def_prop_ro("comparisons", &CoverTree::comparisons)
+      .def_prop_ro("nodes", &CoverTree::nodes);
+}
+
+}  // namespace boundary_forest
