@@ -1,10 +1,10 @@
 """Boundary Forest beside cover tree: comparisons of training and of a query against N."""
 
-import importlib
 from typing import Any
 
 import numpy as np
 
+from boundary_forest.baselines import CoverTree
 from boundary_forest.paper import plots, streams
 from boundary_forest.paper.context import Context
 from boundary_forest.paper.growth import LEARNED_AT_ONCE, line, sizes
@@ -13,7 +13,6 @@ from boundary_forest.paper.laws import fitted_line, straight_in_logs
 from boundary_forest.paper.streams import Stream
 from boundary_forest.paper.timing import timed
 
-BASELINES = "boundary_forest.baselines"
 N_TREES, K = 50, 50
 BASE, EPSILON = 1.3, 10.0
 NEAR_POWER = 0.2
@@ -31,7 +30,7 @@ RULE = (
 def cover_tree_line(context: Context, stream: Stream, ends: list[int]) -> list[dict[str, Any]]:
     """Totals at each N, one step each, until the time that is given to training is spent."""
     budget = context.pick(tiny=1.0, quick=12.0, full=3600.0)
-    tree = importlib.import_module(BASELINES).CoverTree(base=BASE, epsilon=EPSILON)
+    tree = CoverTree(base=BASE, epsilon=EPSILON)
     learned, spent = 0, 0.0
 
     def point(N: int) -> dict[str, Any]:
@@ -198,7 +197,6 @@ ITEMS = (
         chapter="Scaling",
         rule=RULE,
         run=run,
-        needs=(BASELINES,),
         plots={"": draw},
     ),
 )
