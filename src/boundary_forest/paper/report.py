@@ -10,7 +10,7 @@ def shown(value: Any, unit: str = "") -> str:
     if value is None:
         return "–"
     if isinstance(value, str):
-        return value.replace("|", "\\|")
+        return value
     whole = isinstance(value, int) or abs(value) >= 10_000
     text = f"{value:,.0f}" if whole else f"{value:.4g}"
     return f"{text} {unit}" if unit else text
@@ -21,7 +21,9 @@ def markdown_table(header: tuple[str, ...] | list[str], rows: list[list[Any]]) -
     right = [any(isinstance(row[i], int | float) for row in rows) for i in range(len(header))]
     lines = ["| " + " | ".join(header) + " |"]
     lines.append("|" + "|".join("---:" if r else "---" for r in right) + "|")
-    lines += ["| " + " | ".join(shown(value) for value in row) + " |" for row in rows]
+    lines += [
+        "| " + " | ".join(shown(value).replace("|", "\\|") for value in row) + " |" for row in rows
+    ]
     return "\n".join(lines)
 
 

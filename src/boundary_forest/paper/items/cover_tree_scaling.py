@@ -151,23 +151,19 @@ def more_row(figures: dict[str, Any], name: str) -> Row:
 
 
 def remark(figures: dict[str, Any], most: int) -> str:
-    """How far the cover tree came, and how much of an exhaustive search it is."""
+    """How much of an exhaustive search the cover tree is, and how far it came."""
     end = figures["tree"][-1]
     N, pairs = end["N"], end["N"] * (end["N"] - 1) / 2
     said = (
         f"At N = {N:,} the cover tree has compared {end['learn'] / pairs:.1%} of all pairs in "
-        f"training, and compares {end['query'] / N:.1%} of the examples with a query: in 100 "
-        "dimensions the distances differ too little for its bounds to leave anything out."
-        if end["query"] > 0.9 * N
-        else ""
+        f"training, and compares {end['query'] / N:.1%} of the examples with a query."
     )
-    stopped = (
-        f"It was stopped there, after {end['seconds']:.0f} s of training: the next point would have "
-        "gone beyond the time it is given."
-        if N < most
-        else ""
-    )
-    return " ".join(filter(None, [said, stopped]))
+    if most > N:
+        said += (
+            f" It was stopped there, after {end['seconds']:.0f} s of training: the next point "
+            "would have gone beyond the time it is given."
+        )
+    return said
 
 
 def draw(figures: dict[str, Any]) -> Any:
