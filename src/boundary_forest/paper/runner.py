@@ -12,6 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from joblib import effective_n_jobs
+from threadpoolctl import threadpool_limits
+
 from boundary_forest.datasets import DataAbsentError
 from boundary_forest.paper import plots
 from boundary_forest.paper.context import Context, write_json
@@ -99,7 +102,9 @@ def run_item(
         expect=watcher.expect,
         advance=watcher.advance,
     )
-    result, error = _outcome(item, context)
+    # All libraries keep to the number of threads that is told with the result.
+    with threadpool_limits(limits=effective_n_jobs(settings.n_jobs)):
+        result, error = _outcome(item, context)
     rows = [asdict(row) for row in result.rows]
     record: dict[str, Any] = {
         "schema": SCHEMA,
