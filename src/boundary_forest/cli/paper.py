@@ -131,7 +131,8 @@ class Lines(Watcher):
 
     def end(self, record: dict[str, Any]) -> None:
         """Verdict and time; the reason where nothing was found."""
-        why = "" if record["figures"] else f" ({record['remark']})"
+        # The first sentence says what is absent; the item's file has the rest.
+        why = "" if record["figures"] else f" ({record['remark'].split('. ')[0]})"
         line = f"{record['name']}: {record['verdict']}, {record['seconds']:.0f} s{why}"
         self.console.print(escape(line))
 

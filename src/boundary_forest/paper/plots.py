@@ -77,6 +77,11 @@ def named_axes(ax: "Axes", x: str, y: str, *, log_x: bool = False, log_y: bool =
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
+def behind(color: str, **more: Any) -> dict[str, Any]:
+    """A broad pale line that still shows where others lie on it."""
+    return {"color": color, "linewidth": 5, "alpha": 0.45, "zorder": 1.8, **more}
+
+
 def fit_line(ax: "Axes", x: Any, y: Any, label: str | None, color: str = FIT) -> None:
     """A law as a thin dashed line, over the points."""
     ax.plot(x, y, "--", color=color, linewidth=1.1, label=label, zorder=3)

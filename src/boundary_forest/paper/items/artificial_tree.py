@@ -31,7 +31,7 @@ RULE = (
 def run(context: Context) -> Result:
     """All k, through all N."""
     most = context.pick(tiny=1_000, quick=100_000, full=1_000_000)
-    n_trees = context.pick(tiny=2, quick=5, full=20)
+    n_trees = context.pick(tiny=2, quick=5, full=10)
     ends = sizes(30, most, context.pick(tiny=9, quick=25, full=33))
     context.expect(len(LIMITS))
     lines = {
@@ -149,7 +149,10 @@ def draw(figures: dict[str, Any]) -> Any:
     for color, k in zip(plots.COLORS, LIMITS, strict=False):
         name, y = "none" if k is None else k, figures["lines"][str(k)]["query"]
         for ax in axes:
-            ax.plot(N, y, "o-", color=color, markersize=3, label=f"k = {name}")
+            if k is None:
+                ax.plot(N, y, **plots.behind(color, label=f"k = {name}"))
+            else:
+                ax.plot(N, y, "o-", color=color, markersize=3, label=f"k = {name}")
     plots.fit_line(axes[0], x, FACTOR * np.sqrt(2 * x), "1.02 (2N)^0.5")
     fits, marks = "a log N + b, fitted to first half", "root is full"
     for k in (k for k in LIMITS if k is not None):

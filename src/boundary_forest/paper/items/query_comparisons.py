@@ -273,7 +273,10 @@ def draw(figures: dict[str, Any]) -> Any:
     for color, k in zip(plots.COLORS, LIMITS, strict=False):
         for ax in axes:
             y = figures["lines"][key(k)]["query"]
-            ax.plot(N, y, "o-", color=color, markersize=3, label=f"k = {key(k)}")
+            if k is None:
+                ax.plot(N, y, **plots.behind(color, label=f"k = {key(k)}"))
+            else:
+                ax.plot(N, y, "o-", color=color, markersize=3, label=f"k = {key(k)}")
     law = law_of(figures, None)
     if law is not None:
         x, (c, p) = plots.smooth(N), (law["power"]["c"], law["power"]["p"])
