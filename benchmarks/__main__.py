@@ -16,10 +16,10 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks.harness import Settings, installed
-from benchmarks.machine import described
 from benchmarks.peers import PEERS
 from benchmarks.report import make_console, print_verdicts
 from benchmarks.sections import crossover, hypercube, mnist, prequential, tables
+from boundary_forest.paper.machine import described
 
 SECTIONS: dict[str, Any] = {
     "mnist": mnist,

@@ -13,14 +13,13 @@ from benchmarks.harness import (
     check,
     installed,
     limited,
-    plain_path,
     resident_bytes,
     take_turns,
-    timed,
 )
 from benchmarks.peers import PEERS, Peer, forest
 from benchmarks.report import threads_text
 from boundary_forest import BoundaryForestClassifier
+from boundary_forest.paper.timing import plain_path, timed
 
 ASKED_ALONE = 100  # queries asked one by one too, when answers are checked
 

@@ -46,13 +46,6 @@ class Settings:
         return smoke if self.smoke else full
 
 
-def timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
-    """What the call returns, and the seconds it took."""
-    start = time.perf_counter()
-    result = call(*arguments)
-    return result, time.perf_counter() - start
-
-
 def take_turns(
     contestants: Mapping[str, Callable[[], Turn]], settings: Settings, title: str
 ) -> dict[str, Turn]:
@@ -107,20 +100,6 @@ def resident_bytes() -> int:
     if trim is not None:
         trim(0)
     return int(psutil.Process().memory_info().rss)
-
-
-@contextmanager
-def plain_path() -> Iterator[None]:
-    """Forests made inside learn and answer example by example, without any acceleration."""
-    before = os.environ.get("BOUNDARY_FOREST_PATH")
-    os.environ["BOUNDARY_FOREST_PATH"] = "plain"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["BOUNDARY_FOREST_PATH"]
-        else:
-            os.environ["BOUNDARY_FOREST_PATH"] = before
 
 
 def check(what: str, ok: bool, seen: str = "") -> dict[str, Any]:

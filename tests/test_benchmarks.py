@@ -8,29 +8,30 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import contest, data, harness, report, scaling
+from benchmarks import contest, data, harness, report
 from benchmarks.__main__ import main
 from benchmarks.harness import Settings
 from benchmarks.sections import crossover, hypercube, mnist, prequential
+from boundary_forest.paper import laws, timing
 
 N = [round(n) for n in np.geomspace(1e4, 1e6, 9)]
 
 
 def test_a_logarithm_is_told_from_a_power_law():
-    law = scaling.judged(N, [15 * np.log(n) - 40 for n in N])
+    law = laws.judged(N, [15 * np.log(n) - 40 for n in N])
     assert law["factor"] > 1000
     assert law["log"]["a"] == pytest.approx(15)
     assert law["fitted"] == 5
 
 
 def test_a_power_law_is_told_from_a_logarithm():
-    law = scaling.judged(N, [2 * n**0.4 for n in N])
+    law = laws.judged(N, [2 * n**0.4 for n in N])
     assert law["factor"] < 0.001
     assert (law["power"]["c"], law["power"]["p"]) == pytest.approx((2, 0.4), rel=1e-4)
 
 
 def test_three_points_are_too_few_to_tell():
-    assert scaling.judged(N[:3], [1.0, 2.0, 3.0]) is None
+    assert laws.judged(N[:3], [1.0, 2.0, 3.0]) is None
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_quick_contestants_take_more_turns():
 
 def test_the_plain_path_is_asked_for_inside_only(monkeypatch):
     monkeypatch.delenv("BOUNDARY_FOREST_PATH", raising=False)
-    with harness.plain_path():
+    with timing.plain_path():
         assert harness.os.environ["BOUNDARY_FOREST_PATH"] == "plain"
     assert "BOUNDARY_FOREST_PATH" not in harness.os.environ
 

@@ -19,15 +19,14 @@ from benchmarks.harness import (
     Turn,
     check,
     limited,
-    plain_path,
     resident_bytes,
     take_turns,
     target,
-    timed,
 )
 from benchmarks.report import new_table, threads_text
-from benchmarks.scaling import judged
 from boundary_forest import BoundaryForestNeighbors
+from boundary_forest.paper.laws import judged
+from boundary_forest.paper.timing import plain_path, timed
 
 D = 100
 N_ESTIMATORS = 10

@@ -21,13 +21,13 @@ from benchmarks.harness import (
     installed,
     limited,
     medians,
-    plain_path,
     take_turns,
     target,
 )
 from benchmarks.peers import forest
 from benchmarks.report import new_table, ratio_text, threads_text
 from boundary_forest import BoundaryForestClassifier
+from boundary_forest.paper.timing import plain_path
 
 NAMES = ("mnist", "covtype")
 # Batch size: rows of the stream. Small batches cost more each, and need fewer to be timed well.

@@ -13,6 +13,7 @@ def main() -> None:
         import typer
 
         from boundary_forest.cli.demo import demo
+        from boundary_forest.cli.paper import paper
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich"):
             raise
@@ -32,4 +33,5 @@ def main() -> None:
     # Without a callback, an application of one command would not ask for the command's name.
     app.callback()(lambda: None)
     app.command()(demo)
+    app.add_typer(paper)
     app()

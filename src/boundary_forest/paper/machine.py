@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 
 from boundary_forest import BoundaryForestNeighbors
 
@@ -15,8 +14,11 @@ PACKAGES = (
     "boundary-forest",
     "faiss-cpu",
     "hnswlib",
+    "matplotlib",
     "numpy",
+    "pyflann-ibeis",
     "river",
+    "scikit-image",
     "scikit-learn",
     "scipy",
     "usearch",
@@ -34,7 +36,7 @@ def described() -> dict[str, Any]:
         "cpu": name,
         "cpu_features": [feature for feature in FEATURES if feature in flags],
         "cpus": os.cpu_count(),
-        "memory_bytes": int(psutil.virtual_memory().total),
+        "memory_bytes": memory_bytes(),
         "instruction_set": forest.stats()["instruction_set"],
         "platform": platform.platform(),
         "python": platform.python_version(),
@@ -43,7 +45,16 @@ def described() -> dict[str, Any]:
     }
 
 
+def memory_bytes() -> int | None:
+    """Physical memory, where the system tells it."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
 def version_of(package: str) -> str:
+    """As installed."""
     try:
         return version(package)
     except PackageNotFoundError:

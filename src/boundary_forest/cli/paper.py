@@ -1,0 +1,179 @@
+"""``boundary-forest paper``: list the paper's items, run them, make the page of all.
+
+On a terminal a bar shows the steps of the item that runs; elsewhere one plain line an item.
+"""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from boundary_forest.paper.item import FAILED, Item
+from boundary_forest.paper.runner import Settings, Watcher, run_items
+
+OUT = Path("build/paper")
+
+paper = typer.Typer(
+    name="paper",
+    help="Reproduce the paper: every table, figure and claim by one command.",
+    no_args_is_help=True,
+)
+
+
+def _threads(n_jobs: int) -> int:
+    if n_jobs == 0:
+        raise typer.BadParameter("0 threads do no work; -1 is one per core")
+    return n_jobs
+
+
+def _scale(scale: str) -> str:
+    if scale not in ("quick", "full"):
+        raise typer.BadParameter(f"must be quick or full, got {scale!r}")
+    return scale
+
+
+@paper.command("list")
+def list_items() -> None:
+    """List the items: name, what it is, where in the paper, data sets it needs."""
+    from boundary_forest.paper.registry import all_items
+
+    on_terminal = sys.stdout.isatty()
+    table = Table(box=None, pad_edge=False)
+    for heading in ("name", "what", "where in the paper", "data"):
+        table.add_column(heading, no_wrap=not on_terminal)
+    for item in all_items().values():
+        table.add_row(item.name, item.title, item.where, ", ".join(item.data) or "generated")
+    # Elsewhere lines are as long as they need to be, so that other programs can read them.
+    Console(width=None if on_terminal else 400, highlight=False).print(table)
+
+
+@paper.command()
+def run(
+    names: Annotated[list[str], typer.Argument(help="Items by name, or all.", metavar="NAME...")],
+    scale: Annotated[
+        str, typer.Option(help="quick: minutes. full: the paper's sizes.", callback=_scale)
+    ] = "quick",
+    out: Annotated[Path | None, typer.Option(help=f"Folder of the results; {OUT}/<scale>.")] = None,
+    n_jobs: Annotated[
+        int, typer.Option(help="Threads; -1 for one per core.", callback=_threads)
+    ] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Of generated data and forests.")] = 0,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Forget what earlier runs have finished.")
+    ] = False,
+    download: Annotated[
+        bool, typer.Option("--download", help="Fetch data sets that are absent.")
+    ] = False,
+) -> None:
+    """Run items, and write JSON, Markdown and plots. A run that was stopped goes on."""
+    from boundary_forest.paper import plots
+    from boundary_forest.paper.registry import UnknownItemError, chosen
+
+    try:
+        items = chosen(names)
+    except UnknownItemError as error:
+        _refuse(str(error))
+    settings = Settings(out or OUT / scale, scale, n_jobs, seed, fresh, download)
+    console = Console(force_terminal=sys.stdout.isatty(), highlight=False, soft_wrap=True)
+    if not plots.is_installed():
+        console.print(escape("no plots: matplotlib is missing; pip install boundary-forest[paper]"))
+    watcher = Bars(console, len(items)) if sys.stdout.isatty() else Lines(console)
+    try:
+        with watcher:
+            records = run_items(items, settings, watcher)
+    except KeyboardInterrupt:
+        console.print("stopped; the same command goes on from what is done")
+        raise typer.Exit(130) from None
+    console.print(f"results are in {escape(str(settings.out))}")
+    if any(record["verdict"] == FAILED for record in records):
+        raise typer.Exit(1)
+
+
+@paper.command()
+def page(
+    results: Annotated[Path, typer.Argument(help="Folder of results.")] = Path("docs/paper"),
+    to: Annotated[Path, typer.Option(help="The page to write.")] = Path("docs/paper.md"),
+) -> None:
+    """Make one page of all results."""
+    from boundary_forest.paper.page import NoResultsError
+    from boundary_forest.paper.page import page as page_of
+
+    try:
+        text = page_of(results, to)
+    except NoResultsError as error:
+        _refuse(str(error))
+    to.parent.mkdir(parents=True, exist_ok=True)
+    to.write_text(text, encoding="utf-8")
+    Console(highlight=False).print(f"wrote {escape(str(to))}")
+
+
+def _refuse(message: str) -> Any:
+    print(f"boundary-forest: {message}", file=sys.stderr)
+    raise typer.Exit(2)
+
+
+class Lines(Watcher):
+    """One line an item, when it has ended."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def __enter__(self) -> "Lines":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def end(self, record: dict[str, Any]) -> None:
+        """Verdict and time; the reason where nothing was found."""
+        # The first sentence says what is absent; the item's file has the rest.
+        why = "" if record["figures"] else f" ({record['remark'].split('. ')[0]})"
+        line = f"{record['name']}: {record['verdict']}, {record['seconds']:.0f} s{why}"
+        self.console.print(escape(line))
+
+
+class Bars(Lines):
+    """The steps of the item that runs, and what it does."""
+
+    def __init__(self, console: Console, n_items: int) -> None:
+        super().__init__(console)
+        columns = (
+            TextColumn("{task.fields[item]}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[doing]}"),
+        )
+        self.progress = Progress(*columns, console=console, transient=True)
+        self.n_items, self.n_begun = n_items, 0
+
+    def __enter__(self) -> "Bars":
+        self.progress.start()
+        self.task = self.progress.add_task("", total=None, item="", doing="")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()
+
+    def begin(self, item: Item) -> None:
+        """The bar starts anew."""
+        self.n_begun += 1
+        name = f"{self.n_begun}/{self.n_items} {item.name}"
+        self.progress.reset(self.task, total=None, item=name, doing="")
+
+    def say(self, text: str) -> None:
+        """Beside the bar."""
+        self.progress.update(self.task, doing=escape(text))
+
+    def expect(self, steps: int) -> None:
+        """The bar's length."""
+        self.progress.update(self.task, total=steps)
+
+    def advance(self, steps: int) -> None:
+        """The bar moves."""
+        self.progress.advance(self.task, steps)

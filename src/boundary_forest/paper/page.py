@@ -1,0 +1,72 @@
+"""The whole comparison as one page, from the JSON files of the items."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from boundary_forest.paper.context import read_json
+from boundary_forest.paper.item import CHAPTERS
+from boundary_forest.paper.registry import all_items
+from boundary_forest.paper.report import body, markdown_table, provenance
+
+INTRODUCTION = """\
+# The paper beside this library
+
+Every table, figure and claim of Mathy, Derbinsky, Bento, Rosenthal and Yedidia, *The Boundary
+Forest Algorithm for Online Supervised and Unsupervised Learning*
+([AAAI 2015](https://doi.org/10.1609/aaai.v29i1.9622)), run with this library. Each section is one
+command, `boundary-forest paper run NAME`; this page is written by `boundary-forest paper page` from
+the results in `{folder}`. A verdict follows from the rule that stands with it: *reproduced*,
+*better*, *differs*, or *not run: data absent*. The paper's figures are plots without numbers, so
+that of them only what the text and the captions say can be held against ours.
+"""
+SLIPS = """\
+## Slips of the paper
+
+These are taken as slips and not chased: the query's argmin over d(w, x) means d(w, y); the "power
+smaller than 2" of the query time without a limit means 0.5, as said later; the testing times of
+BF and BF-4 on dna, letter, pendigits and protein (for BF-4 on protein but for rounding) repeat the
+training times; the appendix's row of mnist is garbled; its cover tree's error of 90 % on pendigits
+contradicts the 2.8 % of the main table; BF-4 is slower than BF on pendigits; OBF is worse than BF
+on mnist and letter, although it is the one that loses nothing by being online.
+"""
+
+
+class NoResultsError(ValueError):
+    """A folder without results."""
+
+
+def records_in(folder: Path) -> list[dict[str, Any]]:
+    """The results in the folder, in the order of the items."""
+    found = [read_json(folder / f"{name}.json") for name in all_items()]
+    records = [record for record in found if record is not None]
+    if not records:
+        raise NoResultsError(
+            f"{folder} has no results; run some with boundary-forest paper run all --out {folder}"
+        )
+    return records
+
+
+def page(folder: Path, to: Path) -> str:
+    """The page's text; ``to`` is where it will stand, for the links to the plots."""
+    records = records_in(folder)
+    link = Path(os.path.relpath(folder.resolve(), to.resolve().parent)).as_posix() + "/"
+    parts = [INTRODUCTION.format(folder=link), _overview(records), SLIPS]
+    for chapter in CHAPTERS:
+        inside = [record for record in records if record["chapter"] == chapter]
+        if inside:
+            parts.append(f"## {chapter}\n")
+        for record in inside:
+            parts.append(
+                f"### {record['title']}\n\n`{record['name']}`; in the paper: {record['where']}.\n\n"
+                f"{body(record, link)}\n\n<small>{provenance(record)}</small>\n"
+            )
+    return "\n".join(parts)
+
+
+def _overview(records: list[dict[str, Any]]) -> str:
+    rows = [
+        [f"`{r['name']}`", r["title"], r["where"], r["verdict"], r["scale"], f"{r['seconds']:.0f}"]
+        for r in records
+    ]
+    return markdown_table(["item", "what", "where", "verdict", "scale", "s"], rows) + "\n"

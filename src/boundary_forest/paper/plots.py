@@ -1,0 +1,107 @@
+"""One calm style for all plots, and their files.
+
+matplotlib is the ``paper`` extra's; it is imported when the first plot is drawn. Figures are made
+without pyplot, so that no window system is asked for and nothing is global.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Told apart by people who see colours differently, and in grey by their lightness.
+COLORS = ("#0b6fa4", "#d1682f", "#2a8f68", "#8a5aa8", "#b8902a", "#5b6770")
+FIT = "#30363d"
+STYLE: Any = {
+    "axes.edgecolor": "#8a929a",
+    "axes.grid": True,
+    "axes.labelcolor": "#30363d",
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 11,
+    "figure.dpi": 110,
+    "figure.facecolor": "white",
+    "font.size": 10,
+    "grid.color": "#e3e6e9",
+    "grid.linewidth": 0.7,
+    "legend.fontsize": 8.5,
+    "legend.framealpha": 0.9,
+    "legend.edgecolor": "#d0d4d8",
+    "lines.linewidth": 1.6,
+    "lines.markersize": 4,
+    "savefig.bbox": "tight",
+    "svg.fonttype": "path",  # reads the same where the font is not installed
+    "svg.hashsalt": "boundary-forest",  # the same figure is the same file
+    "xtick.color": "#5b6770",
+    "ytick.color": "#5b6770",
+}
+
+
+def is_installed() -> bool:
+    """Whether plots can be drawn."""
+    from importlib.util import find_spec
+
+    return find_spec("matplotlib") is not None
+
+
+def panels(titles: Sequence[str], *, width: float = 5.2, height: float = 4.0) -> Any:
+    """A figure with one panel a title, side by side; and the list of its axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width * len(titles), height), layout="constrained")
+    axes = list(figure.subplots(1, len(titles), squeeze=False)[0])
+    for ax, title in zip(axes, titles, strict=True):
+        ax.set_title(title, loc="left")
+    return figure, axes
+
+
+def named_axes(ax: "Axes", x: str, y: str, *, log_x: bool = False, log_y: bool = False) -> None:
+    """Labels, and logarithmic scales; numbers within two decades are written out."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    for is_log, name, axis in ((log_x, "x", ax.xaxis), (log_y, "y", ax.yaxis)):
+        if not is_log:
+            continue
+        getattr(ax, f"set_{name}scale")("log")
+        low, high = axis.get_view_interval()
+        axis.set_minor_formatter(NullFormatter())
+        if high / low < 200:
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def behind(color: str, **more: Any) -> dict[str, Any]:
+    """A broad pale line that still shows where others lie on it."""
+    return {"color": color, "linewidth": 5, "alpha": 0.45, "zorder": 1.8, **more}
+
+
+def fit_line(ax: "Axes", x: Any, y: Any, label: str | None, color: str = FIT) -> None:
+    """A law as a thin dashed line, over the points."""
+    ax.plot(x, y, "--", color=color, linewidth=1.1, label=label, zorder=3)
+
+
+def smooth(x: Sequence[float]) -> Any:
+    """Points enough for a smooth curve on a logarithmic axis."""
+    return np.geomspace(min(x), max(x), 100)
+
+
+def save(draw: Callable[[Any], "Figure"], figures: Any, stem: Path) -> None:
+    """Draw in the style, with a legend where lines have names; ``stem``.svg and .png."""
+    import matplotlib
+
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    with matplotlib.rc_context(STYLE):
+        figure = draw(figures)
+        for ax in figure.axes:
+            if ax.get_legend_handles_labels()[1] and ax.get_legend() is None:
+                ax.legend()
+        # Endings are appended: a name may have a dot.
+        figure.savefig(f"{stem}.svg", metadata={"Date": None})
+        figure.savefig(f"{stem}.png", dpi=110)

@@ -1,0 +1,37 @@
+"""The items there are: every file of ``items/`` has a tuple ``ITEMS``."""
+
+import difflib
+import importlib
+import pkgutil
+
+from boundary_forest.paper import items
+from boundary_forest.paper.item import CHAPTERS, Item
+
+
+class UnknownItemError(ValueError):
+    """A name that no item has."""
+
+
+def all_items() -> dict[str, Item]:
+    """By name, in the paper's order: by chapter, then by file."""
+    found: list[Item] = []
+    for module in sorted(m.name for m in pkgutil.iter_modules(items.__path__)):
+        if not module.startswith("_"):
+            found += importlib.import_module(f"{items.__name__}.{module}").ITEMS
+    named = {item.name: item for item in found}
+    if len(named) < len(found):
+        raise AssertionError("two items of the paper have the same name")
+    return dict(sorted(named.items(), key=lambda pair: CHAPTERS.index(pair[1].chapter)))
+
+
+def chosen(names: list[str]) -> list[Item]:
+    """The items of these names, each once; "all" is all of them."""
+    known = all_items()
+    for name in names:
+        if name != "all" and name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise UnknownItemError(
+                f"no item of the paper is called {name!r}{hint} (boundary-forest paper list)"
+            )
+    return list(known.values()) if "all" in names else [known[n] for n in dict.fromkeys(names)]
