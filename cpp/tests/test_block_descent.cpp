@@ -52,6 +52,13 @@ void check_same(const std::string& what, const Stream& stream,
   CHECK_IN(what, plain->stats().query.comparisons == block->stats().query.comparisons);
 }
 
+// Sanitizers cost time: less data then.
+#if defined(CHECK_THREAD_SANITIZER) || defined(CHECK_ADDRESS_SANITIZER)
+constexpr std::size_t n_rows = 250;
+#else
+constexpr std::size_t n_rows = 900;
+#endif
+
 struct Kind {
   const char* name;
   double (*draw)(std::mt19937_64&, std::size_t);
@@ -106,7 +113,7 @@ CASE("floats: a block ends where its rows end one by one") {
           const Task task = k == 3 ? Task::retrieval : Task::classes;
           const Params params = params_for(task, 3, k, n_features, type);
           const std::string what = std::string(kind.name) + " x " + std::to_string(n_features);
-          check_same(what, draw(params, 900, n_features + k, kind.draw), {900});
+          check_same(what, draw(params, n_rows, n_features + k, kind.draw), {n_rows});
         }
 }
 
@@ -117,7 +124,7 @@ CASE("bytes: a block ends where its rows end one by one") {
         for (const std::uint32_t k : {2U, 20U, unlimited}) {
           const Params params = params_for(task, 3, k, n_features, ElementType::uint8);
           const Stream stream =
-              draw(params, 700, range + n_features, [&](std::mt19937_64& random, std::size_t) {
+              draw(params, n_rows, range + n_features, [&](std::mt19937_64& random, std::size_t) {
                 return static_cast<double>(random() % range);
               });
           check_same("range " + std::to_string(range) + " x " + std::to_string(n_features), stream,
