@@ -10,7 +10,7 @@ import pytest
 
 from boundary_forest.cli import main
 from boundary_forest.datasets import DataAbsentError
-from boundary_forest.paper import page, plots, registry, runner
+from boundary_forest.paper import page, plots, registry, runner, tasks
 from boundary_forest.paper.context import Context, file_name
 from boundary_forest.paper.item import (
     BETTER,
@@ -345,3 +345,34 @@ def test_a_stop_says_that_the_same_command_goes_on(command, tmp_path, monkeypatc
     code, said, _ = command("run", "sum", "--out", str(tmp_path))
     assert code == 130
     assert "goes on" in said
+
+
+def test_a_shared_step_is_measured_once_for_all_items(tmp_path):
+    measured = []
+
+    def item(name):
+        def run(context):
+            context.step("common", lambda: measured.append(name), shared=True)
+            return Result([Row("all", None, 1)])
+
+        return Item(name, "title", "where", "Claims in the text", "none", run)
+
+    items = [item("one"), item("two")]
+    runner.run_items(items, runner.Settings(tmp_path, "tiny"))
+    assert measured == ["one"]
+    runner.run_items(items, runner.Settings(tmp_path, "tiny", fresh=True))
+    assert measured == ["one", "one"]
+
+
+def test_digits_is_always_at_hand_and_absent_data_makes_rows(tmp_path, monkeypatch):
+    monkeypatch.setenv("BOUNDARY_FOREST_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    context = Context(tmp_path, "tiny")
+    (digits,) = tasks.present(context)
+    assert (digits.name, len(digits.X_train), len(digits.X_test)) == ("digits", 1_000, 797)
+    assert digits.whole
+    assert digits.error(digits.y_test) == 0
+    part = tasks.task(context, "digits", 100)
+    assert (part.title, part.whole) == ("digits, 100 rows", False)
+    rows = tasks.absent_rows(context, "{}: error", {"letter": 5.4, "digits": None}, unit="%")
+    assert rows == [Row("letter: error", 5.4, None, DATA_ABSENT, unit="%")]

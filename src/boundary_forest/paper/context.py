@@ -38,6 +38,7 @@ class Context:
     say: Callable[[str], None] = field(default=_silent)  # shows what is being done
     expect: Callable[[int], None] = field(default=_count)  # how many steps there will be
     advance: Callable[[int], None] = field(default=_count)  # so many more are done
+    shared_dir: Path | None = None  # of the steps that items share; None: nothing is shared
     seconds: float = 0.0  # of the steps so far, those of earlier runs included
 
     def __post_init__(self) -> None:
@@ -52,9 +53,14 @@ class Context:
         """A generator for one purpose, named by numbers, that no other step can disturb."""
         return np.random.default_rng([self.seed, *words])
 
-    def step(self, key: str, compute: Callable[..., Any], *arguments: Any) -> Any:
-        """What ``compute(*arguments)`` returns, as JSON gives it back; from disk if it is there."""
-        path = self.steps_dir / file_name(key)
+    def step(
+        self, key: str, compute: Callable[..., Any], *arguments: Any, shared: bool = False
+    ) -> Any:
+        """What ``compute(*arguments)`` returns, as JSON gives it back; from disk if it is there.
+
+        A ``shared`` step is found by other items too: the same key must mean the same to all.
+        """
+        path = (self.shared_dir or self.steps_dir if shared else self.steps_dir) / file_name(key)
         stored = read_json(path)
         if stored is None or stored.get("key") != key:
             self.say(key)

@@ -32,6 +32,7 @@ from boundary_forest.paper.report import item_markdown
 
 SCHEMA = 1
 STEPS = ".steps"
+SHARED = "shared"  # no item is called so
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,10 @@ class Settings:
     fresh: bool = False
     download: bool = False
 
-    def steps_dir(self, item: Item) -> Path:
-        """Where the item's steps are kept: apart for all that every step depends on."""
+    def steps_dir(self, name: str) -> Path:
+        """Where an item's steps are kept: apart for all that every step depends on."""
         version = version_of("boundary-forest")
-        return self.out / STEPS / item.name / f"{self.scale}-seed{self.seed}-{version}"
+        return self.out / STEPS / name / f"{self.scale}-seed{self.seed}-{version}"
 
 
 class Watcher:
@@ -76,6 +77,8 @@ def run_items(
     """Run the items in order; the record of each is what its JSON file has."""
     watcher = watcher or Watcher()
     machine = described()
+    if settings.fresh:
+        shutil.rmtree(settings.steps_dir(SHARED), ignore_errors=True)
     records = []
     for item in items:
         watcher.begin(item)
@@ -89,11 +92,12 @@ def run_item(
     item: Item, settings: Settings, watcher: Watcher, machine: dict[str, Any]
 ) -> dict[str, Any]:
     """Run one item and write its files."""
-    steps_dir = settings.steps_dir(item)
+    steps_dir = settings.steps_dir(item.name)
     if settings.fresh:
         shutil.rmtree(steps_dir, ignore_errors=True)
     context = Context(
         steps_dir=steps_dir,
+        shared_dir=settings.steps_dir(SHARED),
         scale=settings.scale,
         n_jobs=settings.n_jobs,
         seed=settings.seed,
