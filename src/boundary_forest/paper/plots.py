@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 COLORS = ("#0b6fa4", "#d1682f", "#2a8f68", "#8a5aa8", "#b8902a", "#5b6770")
 FIT = "#30363d"
 STYLE: Any = {
+    "axes.axisbelow": True,
     "axes.edgecolor": "#8a929a",
     "axes.grid": True,
     "axes.labelcolor": "#30363d",
@@ -105,3 +106,40 @@ def save(draw: Callable[[Any], "Figure"], figures: Any, stem: Path) -> None:
         # Endings are appended: a name may have a dot.
         figure.savefig(f"{stem}.svg", metadata={"Date": None})
         figure.savefig(f"{stem}.png", dpi=110)
+
+
+def side_by_side(figures: dict[str, Any], which: str, title: str, *, log: bool) -> Any:
+    """A panel for each data set and a line for each learner: ours, and the paper's number hollow.
+
+    ``figures`` has ``found``, by data set and learner, and ``paper``, by learner and data set.
+    """
+    found, paper = figures["found"], figures["paper"]
+    names = list(reversed([name for name in paper if any(name in of for of in found.values())]))
+    titles = [of["title"] for of in found.values()]
+    figure, axes = panels(titles, width=2.5, height=1.2 + 0.34 * len(names))
+    hollow = {"markerfacecolor": "none", "markeredgecolor": FIT, "markersize": 6}
+    for ax, (data, of) in zip(axes, found.items(), strict=True):
+        seen = []
+        for y, name in enumerate(names):
+            color = COLORS[1] if name.startswith(("BF", "OBF")) else COLORS[0]
+            seen += ax.plot([of[name][which]], [y], "o", color=color, markersize=7)
+            if of["whole"] and data in paper[name]:
+                seen += ax.plot([paper[name][data]], [y], "D", **hollow)
+        values = [line.get_xdata()[0] for line in seen]
+        ax.set_xlim(*((min(values) / 1.5, max(values) * 1.5) if log else (0, 1.08 * max(values))))
+        named_axes(ax, title, "", log_x=log)
+        ax.set_yticks(range(len(names)), names if ax is axes[0] else [""] * len(names))
+        ax.set_ylim(-0.6, len(names) - 0.4)
+    _legend_below(figure, hollow)
+    return figure
+
+
+def _legend_below(figure: "Figure", hollow: dict[str, Any]) -> None:
+    from matplotlib.lines import Line2D
+
+    marks = {
+        "the forest": Line2D([], [], color=COLORS[1], marker="o", linestyle="", markersize=7),
+        "others": Line2D([], [], color=COLORS[0], marker="o", linestyle="", markersize=7),
+        "the paper's": Line2D([], [], marker="D", linestyle="", **hollow),
+    }
+    figure.legend(marks.values(), marks.keys(), loc="outside lower center", ncols=3, frameon=False)

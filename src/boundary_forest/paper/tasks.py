@@ -35,6 +35,13 @@ class Task:
         """The name, with the number of rows where they are not all."""
         return self.name if self.whole else f"{self.name}, {len(self.X_train):,} rows"
 
+    def first(self, n: int) -> "Task":
+        """The same with n rows to learn at most, and n to ask."""
+        if len(self.X_train) <= n and len(self.X_test) <= n:
+            return self
+        rows = (self.X_train[:n], self.y_train[:n], self.X_test[:n], self.y_test[:n])
+        return Task(self.name, *rows, whole=False)
+
     def error(self, predicted: NDArray[Any]) -> float:
         """Per cent of the test rows that have another class than predicted."""
         return float(100 * (predicted != self.y_test).mean())
@@ -54,9 +61,8 @@ def task(context: Context, name: str, most: int | None = None) -> Task:
     else:
         data = context.load(name)
         parts = data.X_train, data.y_train, data.X_test, data.y_test
-    X_train, y_train, X_test, y_test = (part[:most] for part in parts)
-    whole = (len(X_train), len(X_test)) == (len(parts[0]), len(parts[2]))
-    return Task(name, X_train, y_train, X_test, y_test, whole)
+    found = Task(name, *parts, whole=True)
+    return found if most is None else found.first(most)
 
 
 def present(
