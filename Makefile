@@ -12,7 +12,7 @@ CPP_FILES = $(shell find cpp bindings -name '*.hpp' -o -name '*.cpp')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench bench-smoke sanitize clean
+.PHONY: help demo test lint format bench bench-smoke paper sanitize clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,11 @@ bench: $(VENV)/.installed-bench ## times, errors and memory beside FAISS, hnswli
 
 bench-smoke: $(VENV)/.installed-bench ## the same on little data: fails on a wrong answer, never on a time
 	$(BIN)/python -m benchmarks --smoke $(SECTIONS)
+
+# SCALE=full is the paper's sizes, and takes hours.
+SCALE ?= quick
+paper: $(VENV)/.installed-paper ## the paper's tables, figures and claims, each with a verdict
+	$(BIN)/boundary-forest paper run all --scale $(SCALE)
 
 # The engine's own tests, without Python, under each group of sanitizers that can live together.
 sanitize: $(VENV)/.tools ## the engine's tests under the address, undefined and thread sanitizers
