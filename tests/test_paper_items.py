@@ -14,8 +14,8 @@ from boundary_forest.paper import laws, registry, runner, streams
 from boundary_forest.paper.artificial import ArtificialTree
 from boundary_forest.paper.context import Context
 from boundary_forest.paper.growth import children, line
-from boundary_forest.paper.item import DATA_ABSENT, FAILED
-from boundary_forest.paper.items import query_comparisons, retrieval, training_cost
+from boundary_forest.paper.item import DATA_ABSENT, DIFFERS, FAILED, REPRODUCED
+from boundary_forest.paper.items import exponent, query_comparisons, retrieval, training_cost
 
 SCALING = [name for name, item in registry.all_items().items() if item.chapter == "Scaling"]
 
@@ -180,3 +180,28 @@ def test_the_root_of_an_unlimited_artificial_tree_has_as_many_children_as_argued
         tree.grow(5_000)
         roots.append(tree.root_children())
     assert np.mean(roots) == pytest.approx(math.sqrt(2 * 5_000), rel=0.05)  # seen: 98.5 of 100
+
+
+# --- the power against D --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("alpha", "wrong"),
+    [
+        ([0.2, 0.4, 0.49], set()),
+        ([0.2, 0.4, 0.51], set()),  # within two standard errors of 0.5
+        ([0.2, 0.4, 0.53], {0}),
+        ([0.2, 0.51, 0.47], {1}),
+        ([0.2, 0.3, 0.4], {2}),
+    ],
+)
+def test_powers_are_judged_within_two_standard_errors(alpha, wrong):
+    rows = exponent.judged([1, 10, 100], alpha, [0.01] * 3, 0.47)[:3]
+    expected = [DIFFERS if i in wrong else REPRODUCED for i in range(3)]
+    assert [row.verdict for row in rows] == expected
+
+
+def test_the_error_of_a_mean_power_is_that_of_the_forests():
+    alpha, error = exponent.means([[0.4, 0.5], [0.3, 0.3]])
+    assert alpha == pytest.approx([0.45, 0.3])
+    assert error == pytest.approx([0.05, 0])
