@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Told apart by people who see colours differently, and in grey by their lightness.
-COLORS = ("#0b6fa4", "#d1682f", "#2a8f68", "#8a5aa8", "#b8902a", "#5b6770")
+COLORS = (
+    *("#0b6fa4", "#d1682f", "#2a8f68", "#8a5aa8", "#b8902a", "#5b6770"),
+    *("#c44d7b", "#7a5230"),
+)
 FIT = "#30363d"
 STYLE: Any = {
     "axes.axisbelow": True,

@@ -1,0 +1,147 @@
+"""What a forest says of the examples it has learned, after one pass through them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boundary_forest.paper import plots
+from boundary_forest.paper.context import Context
+from boundary_forest.paper.forests import classifier, trees, votes
+from boundary_forest.paper.item import MEASURED, Item, Result, Row, Table, holds
+from boundary_forest.paper.tasks import BENCHMARKS, Task, absent_rows, present
+
+N_TREES = (1, 2, 5, 10, 20, 50)
+MOST = 1.0  # per cent, and less than that
+WHAT = "{}: error on the training set"
+
+RULE = (
+    f"below {MOST:g} % on every data set of the paper, learned whole, once, in the order of its "
+    "file, by 50 trees with k = 50. Digits, which is not in the paper, and sets that were cut are "
+    "told and not judged."
+)
+
+
+def contradicted(X: NDArray[Any], y: NDArray[Any]) -> int:
+    """Rows that are there again with another class, beyond those of the most frequent class.
+
+    Nobody who sees the rows alone can get fewer wrong.
+    """
+    kept: dict[bytes, dict[Any, int]] = {}
+    for row, label in zip(X, y.tolist(), strict=True):
+        of = kept.setdefault(row.tobytes(), {})
+        of[label] = of.get(label, 0) + 1
+    return sum(sum(of.values()) - max(of.values()) for of in kept.values())
+
+
+def measured(context: Context, task: Task, n_T: int) -> dict[str, Any]:
+    """Errors in per cent: on the training set, of the forest and of a tree; on the test set."""
+    X, y = task.X_train, task.y_train
+    forest = classifier(context, n_estimators=n_T).fit(X, y)
+    wrong = np.flatnonzero(forest.predict(X) != y)
+    kept = np.concatenate([arrivals for arrivals, _ in trees(forest)])
+    by_tree = (votes(forest, y, X) != y[:, None]).mean()
+    return {
+        "wrong": len(wrong),
+        "unkept": int((~np.isin(wrong, kept)).sum()),
+        "train": 100 * len(wrong) / len(y),
+        "tree": 100 * float(by_tree),
+        "test": task.error(forest.predict(task.X_test)),
+    }
+
+
+def run(context: Context) -> Result:
+    """All benchmarks at each number of trees."""
+    tasks = list(present(context, context.pick(tiny=150, quick=12_000, full=None)))
+    context.expect(len(tasks) * len(N_TREES))
+    sets: list[dict[str, Any]] = []
+    for task in tasks:
+        N = len(task.X_train)
+        lines = [
+            context.step(f"{task.name}, {N} rows, n_T={n_T}", measured, context, task, n_T)
+            for n_T in N_TREES
+        ]
+        sets.append(
+            {
+                "name": task.name,
+                "title": task.title,
+                "N": N,
+                "judged": task.whole and task.name in BENCHMARKS,
+                "contradicted": contradicted(task.X_train, task.y_train),
+                **{name: [line[name] for line in lines] for name in lines[0]},
+            }
+        )
+    figures = {"n_T": list(N_TREES), "sets": sets}
+    rows = [row_of(one) for one in sets]
+    rows += absent_rows(context, WHAT, dict.fromkeys(BENCHMARKS, f"< {MOST:g} %"), "%")
+    header = ("data", *(f"n_T = {n_T}" for n_T in N_TREES))
+    tables = [
+        Table(title, header, [[one["title"], *one[which]] for one in sets])
+        for which, title in (
+            ("train", "Per cent of the training set wrong, after one pass"),
+            ("test", "Per cent of the test set wrong"),
+        )
+    ]
+    return Result(rows, figures, tables, remark(sets))
+
+
+def row_of(one: dict[str, Any]) -> Row:
+    """One set, with the number of trees that the paper has."""
+    error = one["train"][-1]
+    verdict = holds(error < MOST) if one["judged"] else MEASURED
+    return Row(WHAT.format(one["title"]), f"< {MOST:g} %", error, verdict, unit="%")
+
+
+def remark(sets: list[dict[str, Any]]) -> str:
+    """How many are wrong, how many must be, and what the trees add to each other."""
+    told = []
+    for one in sets:
+        wrong = f"{one['wrong'][-1]:,}" if one["wrong"][-1] else "none"
+        must = one["contradicted"]
+        more = f", where {must:,} must be, being there again with another class" if must else ""
+        told.append(f"{one['title']} {wrong} of {one['N']:,}{more}")
+    alone = sorted((one["tree"][-1], one["title"]) for one in sets)
+    said = (
+        f"Wrong after one pass: {'; '.join(told)}. It is the trees together that know the training "
+        f"set: a tree of the forest alone is wrong in {alone[0][0]:.2g} % of it ({alone[0][1]}) to "
+        f"{alone[-1][0]:.2g} % ({alone[-1][1]}), for what it once named rightly it did not keep, "
+        "and later nodes lead astray. A tree that has kept the example ends at distance zero, and "
+        "those trees alone decide."
+    )
+    wrong, unkept = (sum(one[name][-1] for one in sets) for name in ("wrong", "unkept"))
+    if wrong:
+        said += f" Of the {wrong:,} that stay wrong, {unkept:,} were kept by no tree at all."
+    return said
+
+
+def draw(figures: dict[str, Any]) -> Any:
+    """Errors against the number of trees: where it has learned, and where it has not."""
+    figure, axes = plots.panels(["On what it has learned", "On what it has not seen"])
+    n_T = figures["n_T"]
+    for ax, which in zip(axes, ("train", "test"), strict=True):
+        for color, one in zip(plots.COLORS, figures["sets"], strict=False):
+            ax.plot(n_T, one[which], "o-", color=color, label=one["title"])
+        plots.named_axes(ax, "trees n_T", "% wrong", log_x=True)
+        ax.set_xticks(n_T, [str(n) for n in n_T])
+        ax.minorticks_off()
+        ax.set_ylim(bottom=0)
+    low, high = 0, float(np.max([one["train"] for one in figures["sets"]]))
+    axes[0].set_ylim(low - 0.02 * high, 1.06 * high)
+    axes[0].axhline(MOST, linestyle="--", color=plots.FIT, linewidth=1.1)
+    said = f"the paper's {MOST:g} %"
+    axes[0].text(n_T[-1], MOST + 0.01 * high, said, ha="right", va="bottom", fontsize=8.5)
+    return figure
+
+
+ITEMS = (
+    Item(
+        name="training-error",
+        title="Error on the training set after one pass",
+        where="Section 3, text",
+        chapter="Claims in the text",
+        rule=RULE,
+        run=run,
+        data=BENCHMARKS,
+        plots={"": draw},
+    ),
+)
