@@ -76,7 +76,7 @@ def named_axes(ax: "Axes", x: str, y: str, *, log_x: bool = False, log_y: bool =
         getattr(ax, f"set_{name}scale")("log")
         low, high = axis.get_view_interval()
         axis.set_minor_formatter(NullFormatter())
-        if high / low < 200:
+        if high / low < 200 and high < 1e5:  # longer numbers would run into each other
             axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
