@@ -64,6 +64,14 @@ def panels(titles: Sequence[str], *, width: float = 5.2, height: float = 4.0) ->
     return figure, axes
 
 
+def grid(rows: int, columns: int, *, width: float = 3.4, height: float = 3.0) -> Any:
+    """A figure of small panels that are compared with each other; and rows of axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False)
+
+
 def named_axes(ax: "Axes", x: str, y: str, *, log_x: bool = False, log_y: bool = False) -> None:
     """Labels, and logarithmic scales; numbers within two decades are written out."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
