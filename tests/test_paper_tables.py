@@ -117,11 +117,6 @@ def test_an_error_is_counted_and_time_is_positive():
     assert found["test_s"] > 0
 
 
-def test_the_tolerance_of_errors_is_two_standard_errors_of_a_difference():
-    # mnist: p = 2.24 %, n = 10,000: the standard error of one rate is 0.148 %.
-    assert errors.tolerance(2.24, 10_000) == pytest.approx(2 * 2**0.5 * 0.148, rel=1e-3)
-
-
 @pytest.mark.parametrize(
     ("ours", "whole", "verdict"),
     [(2.6, True, REPRODUCED), (1.7, True, BETTER), (2.8, True, DIFFERS), (9.0, False, MEASURED)],

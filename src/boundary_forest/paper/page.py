@@ -12,7 +12,7 @@ from boundary_forest.paper.report import body, markdown_table, provenance
 INTRODUCTION = """\
 # The paper beside this library
 
-Tables, figures and claims of Mathy, Derbinsky, Bento, Rosenthal and Yedidia, *The Boundary
+Every table, figure and claim of Mathy, Derbinsky, Bento, Rosenthal and Yedidia, *The Boundary
 Forest Algorithm for Online Supervised and Unsupervised Learning*
 ([AAAI 2015](https://doi.org/10.1609/aaai.v29i1.9622)), run with this library. Each section is one
 command, `boundary-forest paper run NAME`; this page is written by `boundary-forest paper page` from

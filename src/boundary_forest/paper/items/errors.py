@@ -2,27 +2,19 @@
 
 from collections.abc import Callable
 from functools import partial
-from math import sqrt
 from typing import Any
 
 from boundary_forest.paper import contests, plots, published, tasks
 from boundary_forest.paper.context import Context
 from boundary_forest.paper.item import MEASURED, Item, Result, Row, Table, close
 from boundary_forest.paper.published import Numbers
-
-STANDARD_ERRORS = 2.0
+from boundary_forest.paper.shares import two_standard_errors
 
 RULE = (
-    f"reproduced within {STANDARD_ERRORS:g} standard errors of the difference between two error "
-    "rates like the paper's, each found with as many test examples; beyond that, lower is better. "
-    "What is learned in part only is not judged."
+    "reproduced within two standard errors of the difference, were both rates the same but for the "
+    "chance of such test examples; beyond that, lower is better. What is learned in part only is "
+    "not judged."
 )
-
-
-def tolerance(per_cent: float, n: int) -> float:
-    """In per cent: binomial, twice the variance for two rates."""
-    p = per_cent / 100
-    return 100 * STANDARD_ERRORS * sqrt(2 * p * (1 - p) / n)
 
 
 def error_row(of: dict[str, Any], data: str, name: str, paper: Numbers) -> Row:
@@ -30,7 +22,7 @@ def error_row(of: dict[str, Any], data: str, name: str, paper: Numbers) -> Row:
     ours, number = of[name]["error"], paper[name].get(data)
     verdict = MEASURED
     if number is not None and of["whole"]:
-        near = tolerance(number, of["tested"])
+        near = two_standard_errors(ours, number, of["tested"])
         verdict = close(ours, number, absolute=near, better="lower")
     return Row(f"{of['title']}, {name}", number, ours, verdict, unit="%")
 

@@ -5,7 +5,7 @@ from typing import Any
 from boundary_forest.paper import contests, plots, published, tasks
 from boundary_forest.paper.context import Context
 from boundary_forest.paper.item import MEASURED, Item, Result, Row, Table, holds
-from boundary_forest.paper.items.errors import tolerance
+from boundary_forest.paper.shares import two_standard_errors
 
 K_NN = ("1-NN", "3-NN")
 
@@ -29,7 +29,7 @@ def run(context: Context) -> Result:
     for data, of in found.items():
         best = min(of[name]["error"] for name in K_NN)
         ours = of["BF"]["error"]
-        similar = ours <= best + tolerance(best, of["tested"])
+        similar = ours <= best + two_standard_errors(ours, best, of["tested"])
         paper = None
         if data in published.ERRORS["BF"]:
             theirs = min(published.ERRORS[name][data] for name in K_NN)
