@@ -23,7 +23,7 @@ from boundary_forest.paper.items import (
 )
 from boundary_forest.paper.shares import two_standard_errors
 
-ALWAYS = ["kd-trees", "cover-tree-parameters", "regression", "random-projections"]
+ALWAYS = ["kd-trees", "cover-tree-parameters", "regression", "random-projections", "tracking"]
 SHAPES = {"mnist": 784, "letter": 16, "pendigits": 16, "dna": 180, "california": 8, "abalone": 10}
 
 
