@@ -1,11 +1,12 @@
 """The whole comparison as one page, from the JSON files of the items."""
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from boundary_forest.paper.context import read_json
-from boundary_forest.paper.item import CHAPTERS
+from boundary_forest.paper.item import BETTER, CHAPTERS, DIFFERS, REPRODUCED
 from boundary_forest.paper.registry import all_items
 from boundary_forest.paper.report import body, markdown_table, provenance
 
@@ -17,8 +18,9 @@ Forest Algorithm for Online Supervised and Unsupervised Learning*
 ([AAAI 2015](https://doi.org/10.1609/aaai.v29i1.9622)), run with this library. Each section is one
 command, `boundary-forest paper run NAME`; this page is written by `boundary-forest paper page` from
 the results in `{folder}`. A verdict follows from the rule that stands with it: *reproduced*,
-*better*, *differs*, or *not run: data absent*. The paper's figures are plots without numbers, so
-that of them only what the text and the captions say can be held against ours.
+*better*, *differs*, or *not run: data absent*. An item differs if one of its rows does. The paper's
+figures are plots without numbers, so that of them only what the text and the captions say can be
+held against ours.
 """
 SLIPS = """\
 ## Slips of the paper
@@ -66,7 +68,22 @@ def page(folder: Path, to: Path) -> str:
 
 def _overview(records: list[dict[str, Any]]) -> str:
     rows = [
-        [f"`{r['name']}`", r["title"], r["where"], r["verdict"], r["scale"], f"{r['seconds']:.0f}"]
+        [
+            f"`{r['name']}`",
+            r["title"],
+            r["where"],
+            r["verdict"],
+            _counts(r),
+            r["scale"],
+            f"{r['seconds']:.0f}",
+        ]
         for r in records
     ]
-    return markdown_table(["item", "what", "where", "verdict", "scale", "s"], rows) + "\n"
+    header = ["item", "what", "where", "verdict", "of its rows", "scale", "s"]
+    return markdown_table(header, rows) + "\n"
+
+
+def _counts(record: dict[str, Any]) -> str:
+    """One row that differs makes the item differ; so it is told how many there are."""
+    counts = Counter(row["verdict"] for row in record["rows"])
+    return ", ".join(f"{counts[v]} {v}" for v in (REPRODUCED, BETTER, DIFFERS) if counts[v])
