@@ -19,7 +19,7 @@ from boundary_forest.paper.video import Box, Frame, overlap
 PATCH = 12  # pixels of a patch's side, after it is made smaller
 REACH, STRIDE = 16, 2  # how far from the last place, and in what steps, in pixels
 SOFT = 0.05  # a score so much below the best counts e times less
-WIDER, MAX_REACH = 4, 64  # for every frame since the target was seen last
+WIDER, MAX_REACH = 4, 48  # more for every frame since it was seen; this must be real time too
 N_TREES, K = 20, 50
 # Without the corners, in which the background lies that moves otherwise.
 _GRID = ((np.mgrid[0:PATCH, 0:PATCH] + 0.5) / PATCH - 0.5).reshape(2, -1)

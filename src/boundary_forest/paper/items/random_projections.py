@@ -200,7 +200,10 @@ def claims(of: Task, found: dict[str, Any]) -> list[Row]:
         rows = [
             Row(f"{name}: time with d = {d} / unprojected", "speedup", ratio, holds(ratio < 1)),
             Row(
-                f"{name}: error with d = {d}, unprojected {plain:.2f} %", None, mean(turns, "error")
+                f"{name}: error with d = {d}, unprojected {plain:.2f} %",
+                None,
+                mean(turns, "error"),
+                unit="%",
             ),
         ]
     best = best_d(found)
