@@ -139,10 +139,21 @@ def side_by_side(figures: dict[str, Any], which: str, title: str, *, log: bool) 
         values = [line.get_xdata()[0] for line in seen]
         ax.set_xlim(*((min(values) / 1.5, max(values) * 1.5) if log else (0, 1.08 * max(values))))
         named_axes(ax, title, "", log_x=log)
+        if log:
+            _few_ticks(ax, values)
         ax.set_yticks(range(len(names)), names if ax is axes[0] else [""] * len(names))
         ax.set_ylim(-0.6, len(names) - 0.4)
     _legend_below(figure, hollow)
     return figure
+
+
+def _few_ticks(ax: "Axes", values: list[float]) -> None:
+    """Powers of ten, in a narrow panel; more where there is hardly one."""
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
+    wide = max(values) / min(values) > 8
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 3.0)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def _legend_below(figure: "Figure", hollow: dict[str, Any]) -> None:
