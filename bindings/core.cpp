@@ -176,8 +176,9 @@ class Forest {
     return all;
   }
 
-  nb::dict state() {
-    BoundaryForest::State state = without_gil([&, forest = forest_] { return forest->state(); });
+  nb::dict state(bool with_positions) {
+    BoundaryForest::State state =
+        without_gil([&, forest = forest_] { return forest->state(with_positions); });
     nb::list trees;
     for (auto& tree : state.trees) {
       const std::size_t n = tree.examples.size();
@@ -193,13 +194,29 @@ class Forest {
                                    state.query.comparisons, state.query.evaluations);
     all["trees"] = trees;
     nb::tuple examples = to_tuple(std::move(state.examples));
-    all["positions"] = examples[0];
+    if (with_positions) all["positions"] = examples[0];
     all["labels"] = examples[1];
     all["arrivals"] = examples[2];
     return all;
   }
 
-  void restore(const nb::dict& all) {
+  // A view of stored rows from slot `first` on, as many as lie side by side.
+  nb::object rows_from(Slot first) {
+    const std::span<const std::byte> rows = forest_->rows_from(first);
+    const std::size_t n_features = forest_->params().n_features;
+    const nb::capsule owner(new std::shared_ptr<BoundaryForest>(forest_), [](void* p) noexcept {
+      delete static_cast<std::shared_ptr<BoundaryForest>*>(p);
+    });
+    return with_element_type(forest_->params().element_type, [&](auto zero) {
+      using T = decltype(zero);
+      const std::size_t n = rows.size() / sizeof(T) / n_features;
+      return nb::cast(nb::ndarray<nb::numpy, const T>(rows.data(), {n, n_features}, owner));
+    });
+  }
+
+  // Positions may be an array, which is copied, or stays in place if it is `mapped`; or a function
+  // that is given arrays to fill, with the number of their first row.
+  void restore(const nb::dict& all, bool mapped) {
     BoundaryForest::State state;
     state.seen = nb::cast<std::uint64_t>(all["seen"]);
     state.n_classes = nb::cast<std::uint32_t>(all["n_classes"]);
@@ -213,10 +230,13 @@ class Forest {
       if (arrays.size() != 2) throw std::invalid_argument("a tree must be examples and parents");
       state.trees.push_back({to_vector<Slot>(arrays[0]), to_vector<NodeId>(arrays[1])});
     }
-    state.examples = {positions_from(all["positions"]), to_vector<double>(all["labels"]),
-                      to_vector<Arrival>(all["arrivals"])};
+    state.examples = {{}, to_vector<double>(all["labels"]), to_vector<Arrival>(all["arrivals"])};
+    const nb::object positions = all["positions"];
+    const SavedRows rows = nb::isinstance<nb::callable>(positions)
+                               ? rows_read_by(positions, state.examples.arrivals.size())
+                               : rows_in(nb::cast<Array2d>(positions), mapped);
     const nb::gil_scoped_release nogil;
-    forest_->restore(state);
+    forest_->restore(state, rows);
   }
 
   // The stored rows get further features, all zero. A new engine takes this one's place, so calls
@@ -279,12 +299,42 @@ class Forest {
         to_numpy(std::move(examples.arrivals), {n}));
   }
 
-  std::vector<std::byte> positions_from(const nb::handle& array) const {
-    const auto rows = nb::cast<Array2d>(array);
-    if (element_type_of(rows.dtype()) != forest_->params().element_type)
+  SavedRows rows_in(const Array2d& array, bool mapped) const {
+    if (element_type_of(array.dtype()) != forest_->params().element_type)
       throw nb::type_error("positions must have the forest's element type");
-    const auto* data = static_cast<const std::byte*>(rows.data());
-    return {data, data + rows.nbytes()};
+    if (array.shape(1) != forest_->params().n_features)
+      throw std::invalid_argument("positions has another number of features");
+    const auto* data = static_cast<const std::byte*>(array.data());
+    SavedRows rows{.bytes = array.nbytes(), .data = data};
+    if (mapped)  // the last who lets go may be a thread that has released the GIL
+      rows.owner = std::shared_ptr<const void>(new Array2d(array), [](const void* p) {
+        const nb::gil_scoped_acquire gil;
+        delete static_cast<const Array2d*>(p);
+      });
+    else
+      rows.read = [data, row_bytes = row_bytes()](std::byte* into, std::size_t first,
+                                                  std::size_t n) {
+        std::copy_n(data + first * row_bytes, n * row_bytes, into);
+      };
+    return rows;
+  }
+
+  SavedRows rows_read_by(const nb::object& function, std::size_t n_rows) const {
+    return {.bytes = n_rows * row_bytes(),
+            .read = [&function, &params = forest_->params()](std::byte* into, std::size_t first,
+                                                             std::size_t n) {
+              const nb::gil_scoped_acquire gil;
+              with_element_type(params.element_type, [&](auto zero) {
+                using T = decltype(zero);
+                // The forest's own memory, to be filled and let go.
+                const nb::ndarray<nb::numpy, T> rows(into, {n, params.n_features}, nb::handle());
+                function(nb::cast(rows, nb::rv_policy::reference), first);
+              });
+            }};
+  }
+
+  std::size_t row_bytes() const {
+    return forest_->params().n_features * size_of(forest_->params().element_type);
   }
 
   // Ctrl-C between blocks ends the call.
@@ -320,14 +370,15 @@ NB_MODULE(_core, m) {
       .def("paths", &Forest::paths, "x"_a)
       .def("examples", &Forest::examples, "slots"_a)
       .def("widen", &Forest::widen, "n_features"_a)
-      .def("restore", &Forest::restore, "state"_a)
+      .def("rows_from", &Forest::rows_from, "first"_a)
+      .def("restore", &Forest::restore, "state"_a, "mapped"_a = false)
       .def_prop_ro("seen", &Forest::seen)
       .def_prop_ro("label_deviation", &Forest::label_deviation)
       .def("apply", &Forest::apply, "X"_a, "n_jobs"_a)
       .def("estimate", &Forest::estimate, "X"_a, "n_jobs"_a)
       .def("neighbors", &Forest::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a)
       .def("stats", &Forest::stats)
-      .def("state", &Forest::state);
+      .def("state", &Forest::state, "with_positions"_a = true);
   bind_baselines(m);
 }
 

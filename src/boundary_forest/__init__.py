@@ -6,8 +6,10 @@ the first, and costs O(log N) per example.
 """
 
 from boundary_forest.classifier import BoundaryForestClassifier
+from boundary_forest.errors import ModelFileError
 from boundary_forest.forest import BoundaryForest
 from boundary_forest.neighbors import BoundaryForestNeighbors
+from boundary_forest.persistence import load
 from boundary_forest.regressor import BoundaryForestRegressor
 
 __version__ = "0.1.0"
@@ -17,5 +19,7 @@ __all__ = [
     "BoundaryForestClassifier",
     "BoundaryForestNeighbors",
     "BoundaryForestRegressor",
+    "ModelFileError",
     "__version__",
+    "load",
 ]

@@ -23,7 +23,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boundary_forest import _core
 from boundary_forest.blocks import is_sparse, joined, row_blocks
-from boundary_forest.copying import CopiedWithEngine
 from boundary_forest.element_type import (
     ELEMENT_TYPES,
     as_queries,
@@ -31,15 +30,16 @@ from boundary_forest.element_type import (
     element_type_of,
     is_checked,
 )
-from boundary_forest.errors import as_count, keeping, naming
+from boundary_forest.errors import as_count, keeping, naming, plain
 from boundary_forest.fingerprint import digest_of
 from boundary_forest.ids import IdTable, as_ids, check_ids
 from boundary_forest.metrics import METRICS, engine_metric
+from boundary_forest.saving import SavedForest
 
 _making_locks = threading.Lock()
 
 
-class BaseBoundaryForest(CopiedWithEngine, BaseEstimator):
+class BaseBoundaryForest(SavedForest, BaseEstimator):
     """A forest behind scikit-learn's methods; subclasses say what labels mean.
 
     ``_engine`` is the compiled forest. Queries use whichever engine is there when they begin;
@@ -248,6 +248,10 @@ class BaseBoundaryForest(CopiedWithEngine, BaseEstimator):
     def _empty_engine(self) -> _core.Forest:
         return _core.Forest(metric=engine_metric(*self._metric_in_use)[0], **self._settings)
 
+    def _check_state(self, state: dict[str, Any]) -> None:
+        if self._ids is not None and not np.array_equal(self._ids.stored[0], state["arrivals"]):
+            raise ValueError("ids do not name the examples that are stored")
+
     def _metric_and_p(self) -> tuple[Any, float]:
         return engine_metric(self.metric, self.metric_params)
 
@@ -374,7 +378,7 @@ class BaseBoundaryForest(CopiedWithEngine, BaseEstimator):
         settings = {
             **view._settings,
             "metric": metric,
-            "metric_params": sorted((metric_params or {}).items()),
+            "metric_params": sorted((key, plain(v)) for key, v in (metric_params or {}).items()),
             "E": getattr(view, "_estimate_with", None),
         }
         return digest_of(settings, state, view._label_names(state["labels"]))

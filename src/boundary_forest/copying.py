@@ -12,7 +12,8 @@ TABLES = {"_ids", "_published"}
 class CopiedWithEngine:
     """An estimator whose copy is the same forest, and goes on learning exactly as it would.
 
-    pickle, joblib and copy all ask for the state. It is taken between two learning calls.
+    pickle, joblib and copy all ask for the state. It is taken between two learning calls, and put
+    back, from a pickle as from a model file, by ``_adopt``, which believes nothing.
     """
 
     _engine: Any
@@ -24,6 +25,9 @@ class CopiedWithEngine:
     def _empty_engine(self) -> Any:
         """An engine with the parameters of the one in use."""
         raise NotImplementedError
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        """Refuse an engine's state that does not go with what else the estimator knows."""
 
     def __getstate__(self) -> dict[str, Any]:
         if not hasattr(self, "_engine"):
@@ -44,6 +48,11 @@ class CopiedWithEngine:
         engine_state = state.pop("_engine_state", None)
         super().__setstate__(state)  # type: ignore[misc]
         if engine_state is not None:
-            engine = self._empty_engine()
-            engine.restore(engine_state)
-            self._engine = engine
+            self._adopt(engine_state)
+
+    def _adopt(self, state: dict[str, Any], *, mapped: bool = False) -> None:
+        """Get an engine with this state; the rows stay where they are if they are mapped."""
+        self._check_state(state)
+        engine = self._empty_engine()
+        engine.restore(state, mapped)
+        self._engine = engine

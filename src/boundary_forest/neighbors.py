@@ -357,6 +357,11 @@ class BoundaryForestNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _n_features_out(self) -> int:
         return self.n_samples_fit_
 
+    def _check_state(self, state: dict[str, Any]) -> None:
+        super()._check_state(state)
+        if len(state["arrivals"]) != state["seen"]:
+            raise ValueError("arrivals has fewer examples than were seen, but all are stored")
+
     def _shown(self, labels: NDArray[np.float64]) -> list[Any]:
         return [None] * len(labels)
 

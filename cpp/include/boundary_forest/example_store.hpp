@@ -9,12 +9,23 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <span>
 
 #include "boundary_forest/chunked_array.hpp"
 #include "boundary_forest/types.hpp"
 
 namespace boundary_forest {
+
+// Where the rows of a saved forest are. With an owner they stay there, are never written, and none
+// is touched before it is asked for; else `read` copies n of them from the first-th on.
+struct SavedRows {
+  std::size_t bytes = 0;
+  const std::byte* data = nullptr;
+  std::shared_ptr<const void> owner = {};
+  std::function<void(std::byte* into, std::size_t first, std::size_t n)> read = {};
+};
 
 class ExampleStore {
  public:
@@ -60,6 +71,32 @@ class ExampleStore {
     return first;
   }
 
+  // Puts n saved examples into a store that is empty.
+  void restore(std::size_t n, const SavedRows& rows, const double* labels,
+               const Arrival* arrivals) {
+    labels_.grow_to(n);
+    arrivals_.grow_to(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      std::copy_n(labels + i * label_length_, label_length_, labels_.at(i));
+      arrivals_[i] = arrivals[i];
+    }
+    if (rows.owner) {
+      rows_.adopt(const_cast<std::byte*>(rows.data), n);
+      owner_ = rows.owner;
+    } else {
+      rows_.grow_to(n);
+      for (std::size_t i = 0; i < n; i += rows_.chunk_elements())
+        rows.read(rows_.at(i), i, std::min(n - i, rows_.chunk_elements()));
+    }
+    size_ = static_cast<Slot>(n);
+  }
+
+  // The rows from slot `first` on that lie side by side, up to slot `end`.
+  std::span<const std::byte> rows_from(Slot first, Slot end) const {
+    const std::size_t chunk_end = (first / rows_.chunk_elements() + 1) * rows_.chunk_elements();
+    return {row(first), (std::min<std::size_t>(chunk_end, end) - first) * rows_.width()};
+  }
+
   // Drops the staged examples from `first` on that are not marked; where[i] becomes the slot of
   // example first + i, or `nothing`.
   void keep_marked(Slot first, std::span<const char> marked, std::span<Slot> where) {
@@ -102,6 +139,7 @@ class ExampleStore {
   ElementType type_;
   std::size_t n_features_;
   std::size_t label_length_;
+  std::shared_ptr<const void> owner_;  // of rows that lie elsewhere
   ChunkedArray<std::byte> rows_;
   ChunkedArray<double> labels_;  // label_length values an example
   ChunkedArray<Arrival> arrivals_;

@@ -1,0 +1,86 @@
+"""Writing a model file: the old file or the new one, whole, whatever happens meanwhile.
+
+The header is written by hand, as the format's documentation defines it (a length and JSON): the
+safetensors library wants all arrays in memory at once, and positions may be most of it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boundary_forest.model_file.layout import Streamed, as_bytes, header, laid_out, shown
+
+
+def write_model(
+    path: str | os.PathLike[str],
+    document: dict[str, Any],
+    arrays: Mapping[str, NDArray[Any] | Streamed],
+) -> None:
+    """Write document and arrays to ``path``, in place of what is there."""
+    entries = laid_out(arrays)
+    checksums = {entry.name: shown(0) for entry in entries}
+    with _replacing(path) as file:
+        # The checksums are known once all is written, and take as many characters then.
+        file.write(header(document, entries, checksums))
+        for entry in entries:
+            checksum = entry.begin_checksum()
+            for block in _blocks(arrays[entry.name]):
+                content = as_bytes(np.ascontiguousarray(block, dtype=entry.dtype))
+                file.write(content)
+                checksum = zlib.crc32(content, checksum)
+            checksums[entry.name] = shown(checksum)
+        file.seek(0)
+        file.write(header(document, entries, checksums))
+
+
+def _blocks(array: NDArray[Any] | Streamed) -> Iterator[NDArray[Any]]:
+    if isinstance(array, Streamed):
+        yield from array.blocks()
+    else:
+        yield array
+
+
+@contextmanager
+def _replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file that takes the place of ``path`` once it is whole and on the disk.
+
+    It is made beside the target, so that renaming is atomic. What a symbolic link points to is
+    replaced, not the link. An existing file's permissions are kept; a new one's follow the umask.
+    """
+    target = Path(os.path.realpath(path))
+    with suppress(FileNotFoundError):
+        mode = target.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(f"a model cannot be saved to {path}: it is a directory")
+        if not stat.S_ISREG(mode):
+            raise OSError(f"a model cannot be saved to {path}: it is not a regular file")
+    temporary = target.parent / f".saving-{secrets.token_hex(8)}.tmp"
+    try:
+        with open(temporary, "xb") as file:
+            with suppress(FileNotFoundError):
+                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException as error:
+        if isinstance(error, OSError):  # tell the user's file, not the one that takes its place
+            error.filename = os.fspath(path)
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
