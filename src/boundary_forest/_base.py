@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -33,6 +33,7 @@ from boundary_forest.element_type import (
 from boundary_forest.errors import as_count, keeping, naming, plain
 from boundary_forest.fingerprint import digest_of
 from boundary_forest.ids import IdTable, as_ids, check_ids
+from boundary_forest.label_vectors import as_label_vectors
 from boundary_forest.metrics import METRICS, engine_metric
 from boundary_forest.saving import SavedForest
 
@@ -139,7 +140,8 @@ class BaseBoundaryForest(SavedForest, BaseEstimator):
             engine, n_threads = draft._engine, self._n_threads()
             learn = engine.predict_then_learn if predict else engine.learn
             said, start = [], 0
-            with self._becoming(draft, names, reset=reset):
+            recorded = self._recorded(draft, X, y, names, classes)
+            with recorded, self._becoming(draft, names, reset=reset):
                 for rows in draft._blocks_to_learn(X, whole=offline):
                     with keeping(start):
                         part = labels[start : start + len(rows)]
@@ -181,6 +183,17 @@ class BaseBoundaryForest(SavedForest, BaseEstimator):
         whole = whole or any(map(callable, (self._metric_in_use[0], *self._settings.values())))
         element_type = self._settings["element_type"]
         return row_blocks(X, lambda rows: as_rows(rows, element_type), whole=whole)
+
+    def _recorded(
+        self, draft: Self, X: Any, y: Any, ids: Any, classes: Any
+    ) -> AbstractContextManager[None]:
+        """Inside, the batch is learned; a durable forest writes it down before."""
+        journal = self.__dict__.get("_journal")
+        return nullcontext() if journal is None else journal.recording(draft, X, y, ids, classes)
+
+    def _labels_given(self, y: Any) -> NDArray[Any] | None:
+        """Labels as they were given, but checked: what a journal keeps of them."""
+        return as_label_vectors(y)
 
     @contextmanager
     def _becoming(self, draft: Self, names: NDArray[Any] | None, *, reset: bool) -> Iterator[None]:

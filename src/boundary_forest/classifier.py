@@ -225,6 +225,9 @@ class BoundaryForestClassifier(ClassifierMixin, PredictingForest):
         self.classes_ = table.classes
         return codes[:, None]
 
+    def _labels_given(self, y: Any) -> NDArray[Any] | None:
+        return as_labels(y)
+
     def _check_state(self, state: dict[str, Any]) -> None:
         super()._check_state(state)
         self._table.check()

@@ -46,5 +46,9 @@ def as_count(n_neighbors: Any) -> int:
     return int(n_neighbors)
 
 
+class JournalError(OSError):
+    """A journal that cannot be opened, read or written: which, and what is wrong with it."""
+
+
 class ModelFileError(ValueError):
     """A model file that cannot be loaded: which array it is, and what is wrong with it."""

@@ -383,5 +383,8 @@ class BoundaryForestNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     ) -> NDArray[np.float64]:
         return np.zeros((n_rows, 0))
 
+    def _labels_given(self, y: Any) -> None:
+        return None
+
     def _label_rules(self) -> dict[str, Any]:
         return {"label_metric": "always", "estimator": "nearest", "epsilon": 0.0}

@@ -7,7 +7,15 @@ This package knows files, not forests: ``writing.py`` replaces a file as a whole
 """
 
 from boundary_forest.model_file.layout import VERSION, Streamed
-from boundary_forest.model_file.reading import ModelFile
-from boundary_forest.model_file.writing import write_model
+from boundary_forest.model_file.reading import Arrays, ModelFile, PackedArrays
+from boundary_forest.model_file.writing import remove_unfinished, write_model
 
-__all__ = ["VERSION", "ModelFile", "Streamed", "write_model"]
+__all__ = [
+    "VERSION",
+    "Arrays",
+    "ModelFile",
+    "PackedArrays",
+    "Streamed",
+    "remove_unfinished",
+    "write_model",
+]

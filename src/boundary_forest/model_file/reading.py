@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
+from safetensors.numpy import load
 
 from boundary_forest.errors import ModelFileError
 from boundary_forest.model_file.layout import (
@@ -32,7 +33,73 @@ from boundary_forest.model_file.layout import (
 )
 
 
-class ModelFile:
+class Arrays:
+    """Named arrays from somewhere, and how to refuse them.
+
+    Attributes
+    ----------
+    path : str
+        Where they are, for errors.
+    entries : dict
+        The arrays that there are, by name.
+    """
+
+    path: str
+    entries: dict[str, Entry]
+
+    def array(self, name: str, dtype: str, n_dimensions: int = 1) -> NDArray[Any]:
+        """An array of this type, whole and unharmed."""
+        raise NotImplementedError
+
+    def error(self, what: str, array: str | None = None) -> ModelFileError:
+        """What to raise, and about which array."""
+        where = self.path if array is None else f"{self.path}: {array}"
+        return ModelFileError(f"{where}: {what}")
+
+    @contextmanager
+    def checking(self, array: str | None = None) -> Iterator[None]:
+        """Whatever is refused inside is the file's fault."""
+        try:
+            yield
+        except ModelFileError:
+            raise
+        except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+            raise self.error(str(error) or type(error).__name__, array) from error
+
+    def entry(self, name: str) -> Entry:
+        """What is known of an array that must be there."""
+        if name not in self.entries:
+            raise self.error("it is missing", name)
+        return self.entries[name]
+
+    def expect(self, entry: Entry, dtype: str, n_dimensions: int) -> None:
+        """Refuse an array of another type or number of dimensions."""
+        if entry.dtype != np.dtype(dtype):
+            raise self.error(f"its type is {entry.dtype}, expected {dtype}", entry.name)
+        if len(entry.shape) != n_dimensions:
+            raise self.error(f"its shape is {entry.shape}, not {n_dimensions}-d", entry.name)
+
+
+class PackedArrays(Arrays):
+    """The arrays of a container in memory, whose bytes were checked by whoever kept them."""
+
+    def __init__(self, contents: bytes, where: str) -> None:
+        self.path = where
+        try:
+            self._arrays = load(contents)
+        except SafetensorError as error:
+            raise self.error(f"it is no safetensors container ({error})") from error
+        self.entries = {
+            name: Entry(name, array.dtype, array.shape, 0) for name, array in self._arrays.items()
+        }
+
+    def array(self, name: str, dtype: str, n_dimensions: int = 1) -> NDArray[Any]:
+        """An array of this type."""
+        self.expect(self.entry(name), dtype, n_dimensions)
+        return self._arrays[name]
+
+
+class ModelFile(Arrays):
     """A file whose header and document were found sound; its arrays are read when asked for.
 
     Attributes
@@ -67,21 +134,6 @@ class ModelFile:
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
-
-    def error(self, what: str, array: str | None = None) -> ModelFileError:
-        """What to raise, and about which array."""
-        where = self.path if array is None else f"{self.path}: {array}"
-        return ModelFileError(f"{where}: {what}")
-
-    @contextmanager
-    def checking(self, array: str | None = None) -> Iterator[None]:
-        """Whatever is refused inside is the file's fault."""
-        try:
-            yield
-        except ModelFileError:
-            raise
-        except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
-            raise self.error(str(error) or type(error).__name__, array) from error
 
     # The header
 
@@ -147,12 +199,6 @@ class ModelFile:
 
     # The arrays
 
-    def entry(self, name: str) -> Entry:
-        """What the header says of an array that must be there."""
-        if name not in self.entries:
-            raise self.error("it is missing", name)
-        return self.entries[name]
-
     def array(self, name: str, dtype: str, n_dimensions: int = 1) -> NDArray[Any]:
         """An array of this type, read whole, its checksum checked."""
         entry = self.entry(name)
@@ -161,13 +207,6 @@ class ModelFile:
         with self.read_in_blocks(name) as read:
             read(data)
         return data.view(entry.dtype).reshape(entry.shape)
-
-    def expect(self, entry: Entry, dtype: str, n_dimensions: int) -> None:
-        """Refuse an array of another type or number of dimensions."""
-        if entry.dtype != np.dtype(dtype):
-            raise self.error(f"its type is {entry.dtype}, expected {dtype}", entry.name)
-        if len(entry.shape) != n_dimensions:
-            raise self.error(f"its shape is {entry.shape}, not {n_dimensions}-d", entry.name)
 
     @contextmanager
     def read_in_blocks(self, name: str) -> Iterator[Any]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from boundary_forest.errors import plain
 from boundary_forest.metrics import name_of
 from boundary_forest.model_file.layout import NAMES
-from boundary_forest.model_file.reading import ModelFile
+from boundary_forest.model_file.reading import Arrays, ModelFile
 
 LAST_CODE_POINT = 0x10FFFF
 CALLABLE = "callable"
@@ -55,7 +55,7 @@ def column_arrays(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return {name: values}
 
 
-def read_column(file: ModelFile, name: str) -> NDArray[Any]:
+def read_column(file: Arrays, name: str) -> NDArray[Any]:
     """A column that must be there."""
     if f"{name}.text" in file.entries:
         return _read_objects(file, name)
@@ -72,13 +72,13 @@ def read_column(file: ModelFile, name: str) -> NDArray[Any]:
     return values
 
 
-def column_length(file: ModelFile, name: str) -> int | None:
+def column_length(file: Arrays, name: str) -> int | None:
     """How many values the column has; None if there is no such column."""
     entry = file.entries.get(f"{name}.ends", file.entries.get(name))
     return None if entry is None or not entry.shape else entry.shape[0]
 
 
-def _read_objects(file: ModelFile, name: str) -> NDArray[Any]:
+def _read_objects(file: Arrays, name: str) -> NDArray[Any]:
     text = file.array(f"{name}.text", "uint8").tobytes()
     ends = file.array(f"{name}.ends", "uint64")
     if (ends[1:] < ends[:-1]).any() or (ends[-1] if len(ends) else 0) != len(text):

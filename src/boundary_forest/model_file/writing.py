@@ -20,6 +20,14 @@ from numpy.typing import NDArray
 
 from boundary_forest.model_file.layout import Streamed, as_bytes, header, laid_out, shown
 
+_UNFINISHED = ".saving-*.tmp"  # what a file is called until it is whole
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what a process that was killed while it saved has left, if nobody else saves here."""
+    for path in folder.glob(_UNFINISHED):
+        path.unlink(missing_ok=True)
+
 
 def write_model(
     path: str | os.PathLike[str],
@@ -64,7 +72,7 @@ def _replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             raise IsADirectoryError(f"a model cannot be saved to {path}: it is a directory")
         if not stat.S_ISREG(mode):
             raise OSError(f"a model cannot be saved to {path}: it is not a regular file")
-    temporary = target.parent / f".saving-{secrets.token_hex(8)}.tmp"
+    temporary = target.parent / _UNFINISHED.replace("*", secrets.token_hex(8))
     try:
         with open(temporary, "xb") as file:
             with suppress(FileNotFoundError):
