@@ -67,7 +67,7 @@ fuzz: $(VENV)/.installed-dev ## 20,000 damaged model files (MUTATIONS=n for othe
 	cp $(FUZZ_TREE)/_core.*.so $(FUZZ_TREE)/package/boundary_forest/
 	PYTHONPATH=$(FUZZ_TREE)/package:tests:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))') \
 	  LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
-	  ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=64:allocator_may_return_null=0 \
+	  ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=2:allocator_may_return_null=0 \
 	  UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	  $(BIN)/python -S -m damaged_files --mutations $(or $(MUTATIONS),20000)
 

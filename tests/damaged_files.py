@@ -27,7 +27,9 @@ from boundary_forest import (
     BoundaryForestRegressor,
     ModelFileError,
     load,
+    persistence,
 )
+from boundary_forest.model_file import ModelFile
 from boundary_forest.model_file.layout import DTYPES, NAMES, Entry, header, shown
 
 LONGEST = 5.0  # seconds that one file may take
@@ -58,10 +60,14 @@ def samples(folder):
             X, X[:, 0]
         ),
         "buffered": BoundaryForestClassifier(n_estimators=50).fit(X[:20], np.arange(20) % 3),
+        # 1.1 MB: with the sanitizer's limit of 2 MB, no allocation is over twice the file's size.
+        "large": BoundaryForestNeighbors(n_estimators=2).fit(
+            rng.integers(0, 256, size=(4800, 200), dtype=np.uint8)
+        ),
     }
     made = {}
     for name, forest in kinds.items():
-        if name != "buffered":
+        if name not in ("buffered", "large"):
             forest.set_params(n_estimators=4)
             y = forest.predict(X) if name in ("classes", "objects", "outputs") else X[:, 0]
             ids = getattr(forest, "_ids", None)
@@ -240,7 +246,9 @@ def mutations(made, n, seed):
 def try_to_use(path, *, mmap):
     """Load a file; ask and teach what was loaded. "refused" or "loaded"."""
     try:
-        forest = load(path, mmap=mmap)
+        with ModelFile(path) as file:  # an edited document may name functions
+            functions = dict.fromkeys(persistence._named_functions(file), difference)
+        forest = load(path, mmap=mmap, **functions)
     except ModelFileError:
         return "refused"
     if not hasattr(forest, "_engine"):
@@ -250,6 +258,10 @@ def try_to_use(path, *, mmap):
     except (TypeError, ValueError):  # parameters that are wrong, which act when they are used
         return "loaded, and refused to be used"
     return "loaded"
+
+
+def difference(a, b):
+    return float(np.sum(a != b))
 
 
 def use(forest):
