@@ -214,9 +214,9 @@ class Forest {
     });
   }
 
-  // Positions may be an array, which is copied, or stays in place if it is `mapped`; or a function
-  // that is given arrays to fill, with the number of their first row.
-  void restore(const nb::dict& all, bool mapped) {
+  // The positions' array is "copied"; or it is "kept", and must not be written any more; or it is
+  // kept and "mapped" from a file, so that it does not count as memory.
+  void restore(const nb::dict& all, const std::string& positions) {
     BoundaryForest::State state;
     state.seen = nb::cast<std::uint64_t>(all["seen"]);
     state.n_classes = nb::cast<std::uint32_t>(all["n_classes"]);
@@ -231,10 +231,7 @@ class Forest {
       state.trees.push_back({to_vector<Slot>(arrays[0]), to_vector<NodeId>(arrays[1])});
     }
     state.examples = {{}, to_vector<double>(all["labels"]), to_vector<Arrival>(all["arrivals"])};
-    const nb::object positions = all["positions"];
-    const SavedRows rows = nb::isinstance<nb::callable>(positions)
-                               ? rows_read_by(positions, state.examples.arrivals.size())
-                               : rows_in(nb::cast<Array2d>(positions), mapped);
+    const SavedRows rows = rows_in(nb::cast<Array2d>(all["positions"]), positions);
     const nb::gil_scoped_release nogil;
     forest_->restore(state, rows);
   }
@@ -299,42 +296,23 @@ class Forest {
         to_numpy(std::move(examples.arrivals), {n}));
   }
 
-  SavedRows rows_in(const Array2d& array, bool mapped) const {
+  SavedRows rows_in(const Array2d& array, const std::string& how) const {
+    enum class How { copied, kept, mapped };
+    const How chosen =
+        by_name<How>(how, {{"copied", How::copied}, {"kept", How::kept}, {"mapped", How::mapped}});
     if (element_type_of(array.dtype()) != forest_->params().element_type)
       throw nb::type_error("positions must have the forest's element type");
     if (array.shape(1) != forest_->params().n_features)
       throw std::invalid_argument("positions has another number of features");
-    const auto* data = static_cast<const std::byte*>(array.data());
-    SavedRows rows{.bytes = array.nbytes(), .data = data};
-    if (mapped)  // the last who lets go may be a thread that has released the GIL
+    SavedRows rows{.data = static_cast<const std::byte*>(array.data()),
+                   .bytes = array.nbytes(),
+                   .in_file = chosen == How::mapped};
+    if (chosen != How::copied)  // the last who lets go may be a thread that has released the GIL
       rows.owner = std::shared_ptr<const void>(new Array2d(array), [](const void* p) {
         const nb::gil_scoped_acquire gil;
         delete static_cast<const Array2d*>(p);
       });
-    else
-      rows.read = [data, row_bytes = row_bytes()](std::byte* into, std::size_t first,
-                                                  std::size_t n) {
-        std::copy_n(data + first * row_bytes, n * row_bytes, into);
-      };
     return rows;
-  }
-
-  SavedRows rows_read_by(const nb::object& function, std::size_t n_rows) const {
-    return {.bytes = n_rows * row_bytes(),
-            .read = [&function, &params = forest_->params()](std::byte* into, std::size_t first,
-                                                             std::size_t n) {
-              const nb::gil_scoped_acquire gil;
-              with_element_type(params.element_type, [&](auto zero) {
-                using T = decltype(zero);
-                // The forest's own memory, to be filled and let go.
-                const nb::ndarray<nb::numpy, T> rows(into, {n, params.n_features}, nb::handle());
-                function(nb::cast(rows, nb::rv_policy::reference), first);
-              });
-            }};
-  }
-
-  std::size_t row_bytes() const {
-    return forest_->params().n_features * size_of(forest_->params().element_type);
   }
 
   // Ctrl-C between blocks ends the call.
@@ -371,7 +349,7 @@ NB_MODULE(_core, m) {
       .def("examples", &Forest::examples, "slots"_a)
       .def("widen", &Forest::widen, "n_features"_a)
       .def("rows_from", &Forest::rows_from, "first"_a)
-      .def("restore", &Forest::restore, "state"_a, "mapped"_a = false)
+      .def("restore", &Forest::restore, "state"_a, "positions"_a = "copied")
       .def_prop_ro("seen", &Forest::seen)
       .def_prop_ro("label_deviation", &Forest::label_deviation)
       .def("apply", &Forest::apply, "X"_a, "n_jobs"_a)

@@ -7,8 +7,8 @@
 namespace boundary_forest {
 namespace {
 
-void require(bool condition, const std::string& what) {
-  if (!condition) throw std::invalid_argument("not the state of this forest: " + what);
+void require(bool condition, const char* what) {
+  if (!condition) throw std::invalid_argument("not the state of this forest: " + std::string(what));
 }
 
 }  // namespace
@@ -101,11 +101,7 @@ BoundaryForest::State BoundaryForest::state(bool with_positions) {
 
 void BoundaryForest::restore(const State& state) {
   const std::vector<std::byte>& positions = state.examples.positions;
-  const std::size_t row_bytes = params_.n_features * size_of(params_.element_type);
-  restore(state, {.bytes = positions.size(),
-                  .read = [&](std::byte* into, std::size_t first, std::size_t n) {
-                    std::copy_n(positions.data() + first * row_bytes, n * row_bytes, into);
-                  }});
+  restore(state, {.data = positions.data(), .bytes = positions.size()});
 }
 
 void BoundaryForest::restore(const State& state, const SavedRows& rows) {
@@ -122,23 +118,20 @@ void BoundaryForest::restore(const State& state, const SavedRows& rows) {
   require(state.trees.size() == params_.n_T, "there are more or fewer trees");
   const bool planted = !state.trees[0].examples.empty();
   require(planted || (n == state.seen && n < params_.n_T), "trees are missing");
+  check_trees(state);
+  Spread spread(params_.label_length);
+  spread.restore(state.spread);
   try {
-    std::vector<char> held(n, 0);
-    for (std::size_t t = 0; t < trees_.size(); ++t) {
-      require(state.trees[t].examples.empty() != planted, "some trees are empty and others not");
-      restore_tree(*trees_[t], state.trees[t], held);
-    }
-    require(!planted || std::all_of(held.begin(), held.end(), [](char h) { return h != 0; }),
-            "node_examples: an example is in no tree");
-    progress_.seen = state.seen;
-    progress_.n_classes = state.n_classes;
-    progress_.spread.restore(state.spread);
-    // Last, because rows of others cannot be taken back.
+    for (std::size_t t = 0; t < trees_.size(); ++t)
+      trees_[t]->restore(state.trees[t].examples, state.trees[t].parents);
     store_.restore(n, rows, examples.labels.data(), examples.arrivals.data());
-  } catch (...) {
+  } catch (...) {  // there is no memory left; all else was checked
+    for (std::uint32_t t = 0; t < params_.n_T; ++t)
+      trees_[t] = std::make_unique<BoundaryTree>(t, params_, *d_, store_);
     rollback();
     throw;
   }
+  progress_ = {state.seen, state.n_classes, spread};
   tree_costs_[0] = state.learn;
   publish();
   publication_.count_queries(state.query);
@@ -168,21 +161,29 @@ void BoundaryForest::check_examples(const State& state) const {
 }
 
 // Nodes come after their parents, so that no path can lead back.
-void BoundaryForest::restore_tree(BoundaryTree& tree, const TreeState& saved,
-                                  std::vector<char>& held) {
-  const auto& [slots, parents] = saved;
-  require(slots.size() == parents.size(), "node_examples and node_parents differ in length");
-  std::vector<char> in_tree(held.size(), 0);
-  for (std::size_t v = 0; v < slots.size(); ++v) {
-    require(slots[v] < held.size(), "node_examples: a tree has an example that is not stored");
-    require(!in_tree[slots[v]], "node_examples: a tree has an example twice");
-    require(v == 0 ? parents[v] == nothing : parents[v] < v,
-            "node_parents: a node comes before its parent");
-    require(v == 0 || tree.n_children(parents[v]) < params_.k,
-            "node_parents: a node has more children than max_children");
-    in_tree[slots[v]] = held[slots[v]] = 1;
-    tree.add_node(slots[v], parents[v]);
+void BoundaryForest::check_trees(const State& state) const {
+  const bool planted = !state.trees[0].examples.empty();
+  std::vector<std::uint32_t> last_tree(state.examples.arrivals.size(), 0);  // that has the example
+  std::vector<std::uint32_t> n_children;
+  std::uint32_t t = 0;
+  for (const auto& [slots, parents] : state.trees) {
+    ++t;
+    require(slots.empty() != planted, "some trees are empty and others not");
+    require(slots.size() == parents.size(), "node_examples and node_parents differ in length");
+    n_children.assign(slots.size(), 0);
+    for (std::size_t v = 0; v < slots.size(); ++v) {
+      require(slots[v] < last_tree.size(),
+              "node_examples: a tree has an example that is not stored");
+      require(last_tree[slots[v]] != t, "node_examples: a tree has an example twice");
+      last_tree[slots[v]] = t;
+      require(v == 0 ? parents[v] == nothing : parents[v] < v,
+              "node_parents: a node comes before its parent");
+      require(v == 0 || ++n_children[parents[v]] <= params_.k,
+              "node_parents: a node has more children than max_children");
+    }
   }
+  for (const std::uint32_t tree : last_tree)
+    require(!planted || tree != 0, "node_examples: an example is in no tree");
 }
 
 }  // namespace boundary_forest

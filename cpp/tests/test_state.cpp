@@ -63,7 +63,7 @@ CASE("rows that stay where they are serve as well, and learning goes on beside t
       const State state = saved->state();
       const auto rows = std::make_shared<std::vector<std::byte>>(state.examples.positions);
       const auto restored = forest_for(stream.params);
-      restored->restore(state, {.bytes = rows->size(), .data = rows->data(), .owner = rows});
+      restored->restore(state, {.data = rows->data(), .bytes = rows->size(), .owner = rows});
       CHECK(same(restored->state(), state));
       CHECK_EQ(static_cast<const void*>(restored->rows_from(0).data()),
                static_cast<const void*>(rows->data()));
@@ -85,7 +85,7 @@ CASE("rows of others are let go when a state is refused") {
   const auto other = forest_for(stream.params);
   bool refused = false;
   try {
-    other->restore(state, {.bytes = rows->size(), .data = rows->data(), .owner = rows});
+    other->restore(state, {.data = rows->data(), .bytes = rows->size(), .owner = rows});
   } catch (const std::invalid_argument&) {
     refused = true;
   }
@@ -105,7 +105,7 @@ CASE("rows that are no numbers give answers, if wrong ones, and learning goes on
     std::fill(rows->begin() + static_cast<std::ptrdiff_t>(rows->size() / 3), rows->end(),
               std::byte{0xFF});
     const auto restored = forest_for(stream.params);
-    restored->restore(state, {.bytes = rows->size(), .data = rows->data(), .owner = rows});
+    restored->restore(state, {.data = rows->data(), .bytes = rows->size(), .owner = rows});
     CHECK_EQ(restored->apply(stream.rows(0, 100), {}).rows, 100U);
     CHECK_EQ(restored->estimate(stream.rows(0, 100), {}).rows, 100U);
     CHECK_EQ(restored->neighbors(stream.rows(0, 100), 9, {}).distances.rows, 100U);

@@ -50,9 +50,9 @@ class CopiedWithEngine:
         if engine_state is not None:
             self._adopt(engine_state)
 
-    def _adopt(self, state: dict[str, Any], *, mapped: bool = False) -> None:
-        """Get an engine with this state; the rows stay where they are if they are mapped."""
+    def _adopt(self, state: dict[str, Any], *, positions: str = "copied") -> None:
+        """Get an engine with this state; positions are "copied", "kept" or "mapped"."""
         self._check_state(state)
         engine = self._empty_engine()
-        engine.restore(state, mapped)
+        engine.restore(state, positions)
         self._engine = engine

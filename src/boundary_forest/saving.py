@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import cycle
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from boundary_forest.blocks import slices
 from boundary_forest.copying import CopiedWithEngine
 from boundary_forest.element_type import ELEMENT_TYPES
 from boundary_forest.ids import IdTable
 from boundary_forest.metrics import engine_metric
-from boundary_forest.model_file import ModelFile, Streamed, write_model
+from boundary_forest.model_file import BLOCK_BYTES, BLOCKS_KEPT, ModelFile, Streamed, write_model
 from boundary_forest.model_file.values import (
     column_arrays,
     read_column,
@@ -169,14 +171,10 @@ class SavedForest(CopiedWithEngine):
         begun.n_features_in_ = n_features
         self._take_learned(begun)
         self._load_names(file, forest, state["arrivals"])
-        if mapped:
-            state["positions"] = file.mapped("positions")
-            with file.checking():
-                self._adopt(state, mapped=True)
-            return
-        with file.checking(), file.read_in_blocks("positions") as read:
-            state["positions"] = _filling(file, read)
-            self._adopt(state)
+        # Read after all else was found sound; the engine keeps the array as it is.
+        state["positions"] = file.mapped("positions") if mapped else _checked_positions(file)
+        with file.checking():
+            self._adopt(state, positions="mapped" if mapped else "kept")
 
     def _take_learned(self, begun: Self) -> None:
         parameters = begun.get_params(deep=False)  # type: ignore[attr-defined]
@@ -225,12 +223,17 @@ def _engine_arrays(engine: Any, state: dict[str, Any]) -> dict[str, NDArray[Any]
 
 
 def _row_blocks(engine: Any, n: int) -> Iterator[NDArray[Any]]:
-    """The first n rows, as they lie in memory."""
-    at = 0
-    while at < n:
-        rows = engine.rows_from(at)[: n - at]
-        yield rows
-        at += len(rows)
+    """The first n rows, in blocks that are worth a write of their own, in memory that is reused."""
+    like = engine.rows_from(0)
+    length = min(n, max(1, BLOCK_BYTES // like[:1].nbytes))
+    ring = cycle([np.empty((length, like.shape[1]), like.dtype) for _ in range(BLOCKS_KEPT + 2)])
+    for start, block in zip(range(0, n, length), ring, strict=False):
+        filled, stop = 0, min(n - start, length)
+        while filled < stop:
+            rows = engine.rows_from(start + filled)[: stop - filled]
+            block[filled : filled + len(rows)] = rows
+            filled += len(rows)
+        yield block[:stop]
 
 
 def _engine_state(file: ModelFile, forest: dict[str, Any], n: int) -> dict[str, Any]:
@@ -264,16 +267,15 @@ def _engine_state(file: ModelFile, forest: dict[str, Any], n: int) -> dict[str, 
         }
 
 
-def _filling(file: ModelFile, read: Any) -> Any:
-    """A function that reads rows straight into the engine's memory."""
-
-    def fill(rows: NDArray[Any], first: int) -> None:
-        read(rows)
-        if rows.dtype != np.uint8 and not np.isfinite(rows).all():
-            row = first + int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
+def _checked_positions(file: ModelFile) -> NDArray[Any]:
+    """The positions, read whole and checked."""
+    positions = file.array("positions", file.entry("positions").dtype.name, 2)
+    for block in slices(*positions.shape) if positions.dtype != np.uint8 else ():
+        finite = np.isfinite(positions[block])
+        if not finite.all():
+            row = block.start + int(np.flatnonzero(~finite.all(axis=1))[0])
             raise file.error(f"row {row} has a value that is not finite", "positions")
-
-    return fill
+    return positions
 
 
 def _whole(part: dict[str, Any], name: str, largest: int) -> int:

@@ -185,7 +185,7 @@ class BoundaryForest {
   std::size_t threads(const Run& run) const { return d_->single_threaded() ? 1 : run.n_jobs; }
   Examples examples_at(std::span<const Slot> slots) const;
   void check_examples(const State& state) const;
-  void restore_tree(BoundaryTree& tree, const TreeState& saved, std::vector<char>& held);
+  void check_trees(const State& state) const;
 
   // Queries are answered in blocks of so many rows: many share more, but they should stay in cache.
   std::size_t query_block_rows() const {

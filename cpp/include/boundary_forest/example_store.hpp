@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <span>
 
@@ -18,13 +17,13 @@
 
 namespace boundary_forest {
 
-// Where the rows of a saved forest are. With an owner they stay there, are never written, and none
-// is touched before it is asked for; else `read` copies n of them from the first-th on.
+// The rows of a saved forest. With an owner they stay where they are, are never written, and none is
+// touched before it is asked for; else they are copied.
 struct SavedRows {
-  std::size_t bytes = 0;
   const std::byte* data = nullptr;
+  std::size_t bytes = 0;
   std::shared_ptr<const void> owner = {};
-  std::function<void(std::byte* into, std::size_t first, std::size_t n)> read = {};
+  bool in_file = false;  // mapped, so that they do not count as memory
 };
 
 class ExampleStore {
@@ -83,10 +82,12 @@ class ExampleStore {
     if (rows.owner) {
       rows_.adopt(const_cast<std::byte*>(rows.data), n);
       owner_ = rows.owner;
+      owned_bytes_ = rows.in_file ? 0 : rows.bytes;
     } else {
       rows_.grow_to(n);
       for (std::size_t i = 0; i < n; i += rows_.chunk_elements())
-        rows.read(rows_.at(i), i, std::min(n - i, rows_.chunk_elements()));
+        std::memcpy(rows_.at(i), rows.data + i * rows_.width(),
+                    std::min(n - i, rows_.chunk_elements()) * rows_.width());
     }
     size_ = static_cast<Slot>(n);
   }
@@ -125,7 +126,7 @@ class ExampleStore {
     arrivals_.shrink_to(size_);
   }
 
-  std::size_t position_bytes() const { return rows_.bytes(); }
+  std::size_t position_bytes() const { return rows_.bytes() + owned_bytes_; }
   std::size_t example_bytes() const { return labels_.bytes() + arrivals_.bytes(); }
 
  private:
@@ -140,6 +141,7 @@ class ExampleStore {
   std::size_t n_features_;
   std::size_t label_length_;
   std::shared_ptr<const void> owner_;  // of rows that lie elsewhere
+  std::size_t owned_bytes_ = 0;        // of such rows, unless they are in a file
   ChunkedArray<std::byte> rows_;
   ChunkedArray<double> labels_;  // label_length values an example
   ChunkedArray<Arrival> arrivals_;

@@ -13,6 +13,7 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Self
 
@@ -23,12 +24,13 @@ from safetensors.numpy import load
 
 from boundary_forest.errors import ModelFileError
 from boundary_forest.model_file.layout import (
+    BLOCK_BYTES,
     DTYPES,
     FORMAT,
     LONGEST_DOCUMENT,
     VERSION,
+    Checksum,
     Entry,
-    as_bytes,
     shown,
 )
 
@@ -122,18 +124,24 @@ class ModelFile(Arrays):
         if not stat.S_ISREG(mode):  # reading a pipe might never end
             raise self.error("it is not a regular file")
         self._file: BinaryIO = open(path, "rb")  # noqa: SIM115, it is a context manager itself
+        self._worker = ThreadPoolExecutor(1)
         try:
             self.size = os.fstat(self._file.fileno()).st_size
             self._read_header()
         except BaseException:
-            self._file.close()
+            self.close()
             raise
+
+    def close(self) -> None:
+        """Arrays that were asked for stay, mapped ones too."""
+        self._worker.shutdown()
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        self.close()
 
     # The header
 
@@ -204,27 +212,17 @@ class ModelFile(Arrays):
         entry = self.entry(name)
         self.expect(entry, dtype, n_dimensions)
         data = np.empty(entry.n_bytes, dtype=np.uint8)
-        with self.read_in_blocks(name) as read:
-            read(data)
-        return data.view(entry.dtype).reshape(entry.shape)
-
-    @contextmanager
-    def read_in_blocks(self, name: str) -> Iterator[Any]:
-        """A function that fills one array after the other; the checksum is checked at the end."""
-        entry = self.entry(name)
+        content = memoryview(data)  # type: ignore[arg-type]
         self._file.seek(self._begin + entry.start)
-        checksum = entry.begin_checksum()
-
-        def read(into: NDArray[Any]) -> None:
-            nonlocal checksum
-            content = as_bytes(into)
-            if self._file.readinto(content) != len(content):  # type: ignore[attr-defined]
+        checksum = Checksum(entry, self._worker)
+        for start in range(0, len(content), BLOCK_BYTES):
+            block = content[start : start + BLOCK_BYTES]
+            if self._file.readinto(block) != len(block):  # type: ignore[attr-defined]
                 raise self.error("the file ends before it does", name)
-            checksum = zlib.crc32(content, checksum)
-
-        yield read
-        if self._checksums[name] != shown(checksum):
+            checksum.add(block)
+        if self._checksums[name] != checksum.value():
             raise self.error("it has another checksum than it was written with", name)
+        return data.view(entry.dtype).reshape(entry.shape)
 
     def mapped(self, name: str) -> NDArray[Any]:
         """The array in its file, none of it read; the mapping lives as long as the array."""

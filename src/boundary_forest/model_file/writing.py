@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-import zlib
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.model_file.layout import Streamed, as_bytes, header, laid_out, shown
+from boundary_forest.model_file.layout import Checksum, Streamed, as_bytes, header, laid_out, shown
 
 _UNFINISHED = ".saving-*.tmp"  # what a file is called until it is whole
 
@@ -37,16 +37,16 @@ def write_model(
     """Write document and arrays to ``path``, in place of what is there."""
     entries = laid_out(arrays)
     checksums = {entry.name: shown(0) for entry in entries}
-    with _replacing(path) as file:
+    with _replacing(path) as file, ThreadPoolExecutor(1) as worker:
         # The checksums are known once all is written, and take as many characters then.
         file.write(header(document, entries, checksums))
         for entry in entries:
-            checksum = entry.begin_checksum()
+            checksum = Checksum(entry, worker)
             for block in _blocks(arrays[entry.name]):
                 content = as_bytes(np.ascontiguousarray(block, dtype=entry.dtype))
+                checksum.add(content)
                 file.write(content)
-                checksum = zlib.crc32(content, checksum)
-            checksums[entry.name] = shown(checksum)
+            checksums[entry.name] = checksum.value()
         file.seek(0)
         file.write(header(document, entries, checksums))
 
