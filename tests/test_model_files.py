@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pandas as pd
@@ -275,6 +276,39 @@ def test_parameters_that_are_not_json_are_refused(task, tmp_path):
     forest = task.taught(metric=gap, metric_params={"weight": 1 + 0j})
     with pytest.raises(TypeError, match="metric_params"):
         forest.save(tmp_path / "model.bf")
+
+
+class Derived(BoundaryForestNeighbors):
+    pass
+
+
+def test_classes_of_ones_own_are_left_to_pickle(tmp_path):
+    with pytest.raises(TypeError, match=r"Derived .*pickle"):
+        Derived().save(tmp_path / "model.bf")
+
+
+def test_saving_while_another_thread_learns_gives_a_forest_between_two_calls(tmp_path):
+    X = np.random.default_rng(0).normal(size=(2000, 3))
+    forest = BoundaryForestNeighbors(n_estimators=3, random_state=0).fit(X[:10], ids=np.arange(10))
+
+    def learn():
+        for i in range(10, len(X), 10):
+            forest.partial_fit(X[i : i + 10], ids=np.arange(i, i + 10))
+
+    thread = threading.Thread(target=learn)
+    thread.start()
+    for i in range(10):
+        forest.save(tmp_path / f"{i}.bf")
+    thread.join()
+    for i in range(10):
+        one = load(tmp_path / f"{i}.bf", mmap=bool(i % 2))
+        n = one.stats()["examples_seen"]
+        assert n % 10 == 0
+        assert (
+            one.fingerprint()
+            == BoundaryForestNeighbors(n_estimators=3, random_state=0).fit(X[:n]).fingerprint()
+        )
+        assert one.kneighbors(X[n - 1 : n], 1, return_distance=False).tolist() == [[n - 1]]
 
 
 GO_ON = """

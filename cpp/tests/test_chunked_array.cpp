@@ -45,6 +45,30 @@ CASE("adopted elements stay where they are, and growing never writes to them") {
   }
 }
 
+CASE("a reader may use what was adopted while the writer appends behind it") {
+  constexpr std::size_t n = 13;  // the last chunk is not full
+  std::vector<std::uint64_t> foreign(n);
+  for (std::size_t i = 0; i < n; ++i) foreign[i] = 3 * i;
+  for (int round = 0; round < 50; ++round) {
+    ChunkedArray<std::uint64_t> array(3);
+    array.adopt(foreign.data(), n);
+    std::atomic<bool> done{false};
+    std::thread reader([&] {
+      std::uint64_t wrong = 0;
+      do {
+        for (std::size_t i = 0; i < n; ++i) wrong += array[i] != 3 * i;
+      } while (!done);
+      CHECK_EQ(wrong, 0U);
+    });
+    for (std::size_t i = n; i < 300; ++i) {
+      array.grow_to(i + 1);
+      array[i] = i;
+    }
+    done = true;
+    reader.join();
+  }
+}
+
 CASE("new elements are zero") {
   ChunkedArray<int> array(4, 3);
   array.grow_to(100);

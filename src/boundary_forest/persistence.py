@@ -8,7 +8,7 @@ from typing import Any
 from boundary_forest._base import BaseBoundaryForest
 from boundary_forest.classifier import BoundaryForestClassifier
 from boundary_forest.forest import BoundaryForest
-from boundary_forest.model_file import VERSION, ModelFile
+from boundary_forest.model_file import ModelFile
 from boundary_forest.model_file.values import CALLABLE, column_length, is_named
 from boundary_forest.neighbors import BoundaryForestNeighbors
 from boundary_forest.regressor import BoundaryForestRegressor
@@ -114,7 +114,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
         described: dict[str, Any] = {
             "file": file.path,
             "bytes": file.size,
-            "format_version": VERSION,
+            "format_version": file.version,
             "model": _kind_of(file).__name__,
             "parameters": dict(file.document["parameters"]),
             "fitted": forest is not None,

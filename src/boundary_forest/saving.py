@@ -105,34 +105,42 @@ class SavedForest(CopiedWithEngine):
     # Saving
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any] | Streamed]]:
-        parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
-        document = {
-            "estimator": type(self).__name__,
-            "parameters": written_parameters(parameters),
-            "forest": None,
-        }
-        if not hasattr(self, "_engine"):
-            return document, {}
-        with self._learning():  # rows never move, so they can be written when others learn again
-            state = self._engine.state(with_positions=False)
-            engine, in_use = self._engine, self._in_use()
-            label_document, arrays = self._saved_labels()
-            if self._ids is not None:
-                arrays |= column_arrays("ids", self._ids.stored[1])
-            if hasattr(self, "feature_names_in_"):
-                arrays |= column_arrays("feature_names", self.feature_names_in_)
-        _check_functions(parameters, in_use)
-        document["forest"] = {
-            "in_use": written_parameters(in_use),
+        if type(self).__module__.partition(".")[0] != __name__.partition(".")[0]:
+            raise TypeError(
+                f"{type(self).__name__} cannot be saved to a file, because load could not make it; "
+                "pickle takes classes of your own"
+            )
+        with self._learning():  # rows never move, so they are written when others learn again
+            parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
+            document = {
+                "estimator": type(self).__name__,
+                "parameters": written_parameters(parameters),
+                "forest": None,
+            }
+            if not hasattr(self, "_engine"):
+                return document, {}
+            _check_functions(parameters, self._in_use())
+            document["forest"], arrays = self._saved_forest()
+            return document, arrays
+
+    def _saved_forest(self) -> tuple[dict[str, Any], dict[str, NDArray[Any] | Streamed]]:
+        state = self._engine.state(with_positions=False)
+        labels, columns = self._saved_labels()
+        if self._ids is not None:
+            columns |= column_arrays("ids", self._ids.stored[1])
+        if hasattr(self, "feature_names_in_"):
+            columns |= column_arrays("feature_names", self.feature_names_in_)
+        forest = {
+            "in_use": written_parameters(self._in_use()),
             "seed": self._settings["seed"],
             "seen": state["seen"],
             "n_classes": state["n_classes"],
             "counts": list(state["counts"]),
             "has_ids": self._ids is not None,
-            "has_feature_names": "feature_names.text" in arrays,
-            **label_document,
+            "has_feature_names": hasattr(self, "feature_names_in_"),
+            **labels,
         }
-        return document, {**arrays, **_engine_arrays(engine, state)}
+        return forest, {**columns, **_engine_arrays(self._engine, state)}
 
     # Loading
 

@@ -110,6 +110,8 @@ class ModelFile(Arrays):
         As it was given.
     size : int
         Bytes in all.
+    version : int
+        Of its format.
     document : dict
         What the arrays are.
     entries : dict
@@ -177,6 +179,7 @@ class ModelFile(Arrays):
                 f"its format version is {version}, and this release reads up to {VERSION}: "
                 "install a newer boundary-forest"
             )
+        self.version = int(version)
 
     def _read_document(self, metadata: dict[str, str]) -> dict[str, Any]:
         text = metadata.get("model", "")
