@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -51,6 +52,23 @@ def _blocks(array: NDArray[Any] | Streamed) -> Iterator[NDArray[Any]]:
 
 
 @contextmanager
+def _freed_later(path: Path) -> Iterator[None]:
+    """What is at ``path`` may be replaced inside without waiting for its memory to be freed.
+
+    The last to close a file that has no name any more frees its cached pages, which took a sixth of
+    the time of saving: a thread does it, and nobody needs to wait for it.
+    """
+    old = None
+    with suppress(OSError):  # there is none, or it may not be read
+        old = os.open(path, os.O_RDONLY)
+    try:
+        yield
+    finally:
+        if old is not None:
+            threading.Thread(target=os.close, args=(old,)).start()
+
+
+@contextmanager
 def _replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file that takes the place of ``path`` once it is whole and on the disk.
 
@@ -72,7 +90,8 @@ def _replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, target)
+        with _freed_later(target):
+            os.replace(temporary, target)
     except BaseException as error:
         if isinstance(error, OSError):  # tell the user's file, not the one that takes its place
             error.filename = os.fspath(path)
