@@ -6,8 +6,8 @@ This package knows files, not forests: ``writing.py`` replaces a file as a whole
 ``docs/format.md`` describes the file array by array.
 """
 
-from boundary_forest.model_file.layout import BLOCK_BYTES, BLOCKS_KEPT, VERSION, Streamed
+from boundary_forest.model_file.layout import VERSION, Streamed
 from boundary_forest.model_file.reading import ModelFile
 from boundary_forest.model_file.writing import write_model
 
-__all__ = ["BLOCKS_KEPT", "BLOCK_BYTES", "VERSION", "ModelFile", "Streamed", "write_model"]
+__all__ = ["VERSION", "ModelFile", "Streamed", "write_model"]

@@ -11,7 +11,6 @@ import secrets
 import stat
 import threading
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.model_file.layout import Checksum, Streamed, as_bytes, header, laid_out, shown
+from boundary_forest.model_file.layout import Streamed, as_bytes, crc32, header, laid_out, shown
 
 
 def write_model(
@@ -30,16 +29,16 @@ def write_model(
     """Write document and arrays to ``path``, in place of what is there."""
     entries = laid_out(arrays)
     checksums = {entry.name: shown(0) for entry in entries}
-    with _replacing(path) as file, ThreadPoolExecutor(1) as worker:
+    with _replacing(path) as file:
         # The checksums are known once all is written, and take as many characters then.
         file.write(header(document, entries, checksums))
         for entry in entries:
-            checksum = Checksum(entry, worker)
+            checksum = entry.begin_checksum()
             for block in _blocks(arrays[entry.name]):
                 content = as_bytes(np.ascontiguousarray(block, dtype=entry.dtype))
-                checksum.add(content)
+                checksum = crc32(content, checksum)
                 file.write(content)
-            checksums[entry.name] = checksum.value()
+            checksums[entry.name] = shown(checksum)
         file.seek(0)
         file.write(header(document, entries, checksums))
 
