@@ -83,7 +83,8 @@ def _replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             raise OSError(f"a model cannot be saved to {path}: it is not a regular file")
     temporary = target.parent / f".saving-{secrets.token_hex(8)}.tmp"
     try:
-        with open(temporary, "xb") as file:
+        # Rows come in pieces that end within pages; one by one, writing them takes twice as long.
+        with open(temporary, "xb", buffering=1 << 20) as file:
             with suppress(FileNotFoundError):
                 os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
             yield file
