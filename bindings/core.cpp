@@ -9,6 +9,7 @@
 
 #include "baselines.hpp"
 #include "boundary_forest/boundary_forest.hpp"
+#include "boundary_forest/checksum.hpp"
 #include "callables.hpp"
 #include "common.hpp"
 
@@ -333,6 +334,15 @@ PyType_Slot forest_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(Forest::t
 NB_MODULE(_core, m) {
   m.doc() = "The compiled Boundary Forest engine.";
   m.def("instruction_set", &instruction_set, "The instruction set in use: 'scalar' or 'avx2'.");
+  m.def("has_fast_crc32", &has_fast_crc32);
+  m.def(
+      "crc32",
+      [](const nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& data,
+         std::uint32_t crc) {
+        const auto* bytes = reinterpret_cast<const std::byte*>(data.data());
+        return without_gil([&] { return crc32(std::span(bytes, data.size()), crc); });
+      },
+      "data"_a, "crc"_a, "zlib's checksum.");
   nb::class_<Forest>(m, "Forest", nb::type_slots(forest_slots),
                      "A forest of boundary trees; see cpp/include/boundary_forest.")
       .def(nb::init<std::uint32_t, std::optional<std::uint32_t>, std::size_t, std::size_t,

@@ -78,12 +78,16 @@ BoundaryForest::State BoundaryForest::state(bool with_positions) {
   state.query = publication_.query_counts();
   for (std::size_t t = 0; t < trees_.size(); ++t) {
     TreeState& tree = state.trees.emplace_back();
+    tree.examples.reserve(prefix.nodes[t]);
+    tree.parents.reserve(prefix.nodes[t]);
     for (NodeId v = 0; v < prefix.nodes[t]; ++v) {
       tree.examples.push_back(trees_[t]->example(v));
       tree.parents.push_back(trees_[t]->parent(v));
     }
   }
   Examples& examples = state.examples;
+  examples.labels.reserve(prefix.stored * params_.label_length);
+  examples.arrivals.reserve(prefix.stored);
   for (Slot slot = 0; slot < prefix.stored; ++slot) {
     const double* label = store_.label(slot);
     examples.labels.insert(examples.labels.end(), label, label + params_.label_length);

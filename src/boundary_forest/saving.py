@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from itertools import cycle
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,7 +18,7 @@ from boundary_forest.copying import CopiedWithEngine
 from boundary_forest.element_type import ELEMENT_TYPES
 from boundary_forest.ids import IdTable
 from boundary_forest.metrics import engine_metric
-from boundary_forest.model_file import BLOCK_BYTES, BLOCKS_KEPT, ModelFile, Streamed, write_model
+from boundary_forest.model_file import ModelFile, Streamed, write_model
 from boundary_forest.model_file.values import (
     column_arrays,
     read_column,
@@ -231,17 +230,12 @@ def _engine_arrays(engine: Any, state: dict[str, Any]) -> dict[str, NDArray[Any]
 
 
 def _row_blocks(engine: Any, n: int) -> Iterator[NDArray[Any]]:
-    """The first n rows, in blocks that are worth a write of their own, in memory that is reused."""
-    like = engine.rows_from(0)
-    length = min(n, max(1, BLOCK_BYTES // like[:1].nbytes))
-    ring = cycle([np.empty((length, like.shape[1]), like.dtype) for _ in range(BLOCKS_KEPT + 2)])
-    for start, block in zip(range(0, n, length), ring, strict=False):
-        filled, stop = 0, min(n - start, length)
-        while filled < stop:
-            rows = engine.rows_from(start + filled)[: stop - filled]
-            block[filled : filled + len(rows)] = rows
-            filled += len(rows)
-        yield block[:stop]
+    """The first n rows, as they lie in memory."""
+    at = 0
+    while at < n:
+        rows = engine.rows_from(at)[: n - at]
+        yield rows
+        at += len(rows)
 
 
 def _engine_state(file: ModelFile, forest: dict[str, Any], n: int) -> dict[str, Any]:

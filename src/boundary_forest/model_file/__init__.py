@@ -6,13 +6,11 @@ This package knows files, not forests: ``writing.py`` replaces a file as a whole
 ``docs/format.md`` describes the file array by array.
 """
 
-from boundary_forest.model_file.layout import BLOCK_BYTES, BLOCKS_KEPT, VERSION, Streamed
+from boundary_forest.model_file.layout import VERSION, Streamed
 from boundary_forest.model_file.reading import Arrays, ModelFile, PackedArrays
 from boundary_forest.model_file.writing import remove_unfinished, write_model
 
 __all__ = [
-    "BLOCKS_KEPT",
-    "BLOCK_BYTES",
     "VERSION",
     "Arrays",
     "ModelFile",

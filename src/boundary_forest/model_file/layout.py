@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from boundary_forest import _core
+
+# zlib's checksum, several times as fast where the processor helps.
+crc32: Callable[[Any, int], int] = _core.crc32 if _core.has_fast_crc32() else zlib.crc32
+
 FORMAT = "boundary-forest"
 VERSION = 1
 ALIGNMENT = 64  # of the first array
-BLOCK_BYTES = 1 << 20  # are read or written at once, while those before get their checksum
-BLOCKS_KEPT = 2  # that may still wait for it
 LONGEST_DOCUMENT = 1 << 20  # whatever grows with the forest is in arrays, so this is plenty
 
 # Arrays come with the widest type first, so that all of them are aligned without padding.
@@ -53,7 +54,7 @@ class Streamed:
     shape : tuple of int
         Of the whole.
     blocks : callable
-        Gives the blocks, in order; each stays as it is until BLOCKS_KEPT more were given.
+        Gives the blocks, in order.
     """
 
     dtype: np.dtype[Any]
@@ -90,38 +91,9 @@ class Entry:
             n *= length
         return n
 
-
-class Checksum:
-    """Of one array; a worker takes it while the next block is read or written.
-
-    Parameters
-    ----------
-    entry : Entry
-        The array: the checksum covers what it is as well as its bytes.
-    worker : Executor
-        Of one thread, so that blocks come in order.
-    """
-
-    def __init__(self, entry: Entry, worker: Executor) -> None:
-        what = f"{entry.name} {NAMES[entry.dtype]} {list(entry.shape)}\n"
-        self._value = zlib.crc32(what.encode())
-        self._worker = worker
-        self._waiting: deque[Future[None]] = deque()
-
-    def add(self, content: memoryview) -> None:
-        """The next bytes, which must stay as they are until BLOCKS_KEPT more blocks were added."""
-        self._waiting.append(self._worker.submit(self._update, content))
-        if len(self._waiting) > BLOCKS_KEPT:
-            self._waiting.popleft().result()
-
-    def value(self) -> str:
-        """As the file has it: always of the same length."""
-        while self._waiting:
-            self._waiting.popleft().result()
-        return shown(self._value)
-
-    def _update(self, content: memoryview) -> None:
-        self._value = zlib.crc32(content, self._value)
+    def begin_checksum(self) -> int:
+        """The checksum covers what an array is as well as its bytes."""
+        return zlib.crc32(f"{self.name} {NAMES[self.dtype]} {list(self.shape)}\n".encode())
 
 
 def laid_out(arrays: Mapping[str, NDArray[Any] | Streamed]) -> list[Entry]:

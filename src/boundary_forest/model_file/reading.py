@@ -13,7 +13,6 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Self
 
@@ -24,15 +23,16 @@ from safetensors.numpy import load
 
 from boundary_forest.errors import ModelFileError
 from boundary_forest.model_file.layout import (
-    BLOCK_BYTES,
     DTYPES,
     FORMAT,
     LONGEST_DOCUMENT,
     VERSION,
-    Checksum,
     Entry,
+    crc32,
     shown,
 )
+
+BLOCK_BYTES = 1 << 20  # read at once, so that their checksum finds them in cache
 
 
 class Arrays:
@@ -126,7 +126,6 @@ class ModelFile(Arrays):
         if not stat.S_ISREG(mode):  # reading a pipe might never end
             raise self.error("it is not a regular file")
         self._file: BinaryIO = open(path, "rb")  # noqa: SIM115, it is a context manager itself
-        self._worker = ThreadPoolExecutor(1)
         try:
             self.size = os.fstat(self._file.fileno()).st_size
             self._read_header()
@@ -136,7 +135,6 @@ class ModelFile(Arrays):
 
     def close(self) -> None:
         """Arrays that were asked for stay, mapped ones too."""
-        self._worker.shutdown()
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -217,13 +215,13 @@ class ModelFile(Arrays):
         data = np.empty(entry.n_bytes, dtype=np.uint8)
         content = memoryview(data)  # type: ignore[arg-type]
         self._file.seek(self._begin + entry.start)
-        checksum = Checksum(entry, self._worker)
+        checksum = entry.begin_checksum()
         for start in range(0, len(content), BLOCK_BYTES):
             block = content[start : start + BLOCK_BYTES]
             if self._file.readinto(block) != len(block):  # type: ignore[attr-defined]
                 raise self.error("the file ends before it does", name)
-            checksum.add(block)
-        if self._checksums[name] != checksum.value():
+            checksum = crc32(block, checksum)
+        if self._checksums[name] != shown(checksum):
             raise self.error("it has another checksum than it was written with", name)
         return data.view(entry.dtype).reshape(entry.shape)
 
