@@ -12,7 +12,7 @@ CPP_FILES = $(shell find cpp bindings -name '*.hpp' -o -name '*.cpp')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench bench-smoke paper sanitize clean
+.PHONY: help demo test lint format bench bench-smoke paper sanitize fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -58,6 +58,23 @@ sanitize: $(VENV)/.tools ## the engine's tests under the address, undefined and 
 	  UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	    $(BIN)/ctest --test-dir $$tree --output-on-failure --no-tests=error; \
 	done
+
+# Damaged model files, loaded by an extension that is built with the address sanitizer. Without site, so that the
+# installed package does not come first.
+FUZZ_TREE := build/sanitize-address
+fuzz: $(VENV)/.installed-dev ## 20,000 damaged model files (MUTATIONS=n for others) under the address sanitizer
+	$(BIN)/cmake -S . -B $(FUZZ_TREE) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
+	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBOUNDARY_FOREST_TESTS=ON -DBOUNDARY_FOREST_SANITIZE=address,undefined \
+	  -DSKBUILD=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
+	$(BIN)/cmake --build $(FUZZ_TREE) --target _core
+	rm -rf $(FUZZ_TREE)/package && mkdir -p $(FUZZ_TREE)/package
+	cp -r src/boundary_forest $(FUZZ_TREE)/package/
+	cp $(FUZZ_TREE)/_core.*.so $(FUZZ_TREE)/package/boundary_forest/
+	PYTHONPATH=$(FUZZ_TREE)/package:tests:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))') \
+	  LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
+	  ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=2:allocator_may_return_null=0 \
+	  UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	  $(BIN)/python -S -m damaged_files --mutations $(or $(MUTATIONS),20000)
 
 clean: ## remove the environment, what was built, and caches
 	rm -rf $(VENV) build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -18,7 +18,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from benchmarks.harness import Settings, installed
 from benchmarks.peers import PEERS
 from benchmarks.report import make_console, print_verdicts
-from benchmarks.sections import crossover, hypercube, mnist, prequential, tables
+from benchmarks.sections import (
+    crossover,
+    durable,
+    hypercube,
+    mnist,
+    persistence,
+    prequential,
+    tables,
+)
 from boundary_forest.paper.machine import described
 
 SECTIONS: dict[str, Any] = {
@@ -27,6 +35,8 @@ SECTIONS: dict[str, Any] = {
     "crossover": crossover,
     "prequential": prequential,
     "hypercube": hypercube,
+    "persistence": persistence,
+    "durable": durable,
 }
 OUT = Path("build/bench")
 PLAIN_LINE_EVERY = 5.0  # seconds between lines where there is no bar

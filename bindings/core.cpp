@@ -9,6 +9,7 @@
 
 #include "baselines.hpp"
 #include "boundary_forest/boundary_forest.hpp"
+#include "boundary_forest/checksum.hpp"
 #include "callables.hpp"
 #include "common.hpp"
 
@@ -176,8 +177,9 @@ class Forest {
     return all;
   }
 
-  nb::dict state() {
-    BoundaryForest::State state = without_gil([&, forest = forest_] { return forest->state(); });
+  nb::dict state(bool with_positions) {
+    BoundaryForest::State state =
+        without_gil([&, forest = forest_] { return forest->state(with_positions); });
     nb::list trees;
     for (auto& tree : state.trees) {
       const std::size_t n = tree.examples.size();
@@ -193,13 +195,29 @@ class Forest {
                                    state.query.comparisons, state.query.evaluations);
     all["trees"] = trees;
     nb::tuple examples = to_tuple(std::move(state.examples));
-    all["positions"] = examples[0];
+    if (with_positions) all["positions"] = examples[0];
     all["labels"] = examples[1];
     all["arrivals"] = examples[2];
     return all;
   }
 
-  void restore(const nb::dict& all) {
+  // A view of stored rows from slot `first` on, as many as lie side by side.
+  nb::object rows_from(Slot first) {
+    const std::span<const std::byte> rows = forest_->rows_from(first);
+    const std::size_t n_features = forest_->params().n_features;
+    const nb::capsule owner(new std::shared_ptr<BoundaryForest>(forest_), [](void* p) noexcept {
+      delete static_cast<std::shared_ptr<BoundaryForest>*>(p);
+    });
+    return with_element_type(forest_->params().element_type, [&](auto zero) {
+      using T = decltype(zero);
+      const std::size_t n = rows.size() / sizeof(T) / n_features;
+      return nb::cast(nb::ndarray<nb::numpy, const T>(rows.data(), {n, n_features}, owner));
+    });
+  }
+
+  // The positions' array is "copied"; or it is "kept", and must not be written any more; or it is
+  // kept and "mapped" from a file, so that it does not count as memory.
+  void restore(const nb::dict& all, const std::string& positions) {
     BoundaryForest::State state;
     state.seen = nb::cast<std::uint64_t>(all["seen"]);
     state.n_classes = nb::cast<std::uint32_t>(all["n_classes"]);
@@ -213,10 +231,10 @@ class Forest {
       if (arrays.size() != 2) throw std::invalid_argument("a tree must be examples and parents");
       state.trees.push_back({to_vector<Slot>(arrays[0]), to_vector<NodeId>(arrays[1])});
     }
-    state.examples = {positions_from(all["positions"]), to_vector<double>(all["labels"]),
-                      to_vector<Arrival>(all["arrivals"])};
+    state.examples = {{}, to_vector<double>(all["labels"]), to_vector<Arrival>(all["arrivals"])};
+    const SavedRows rows = rows_in(nb::cast<Array2d>(all["positions"]), positions);
     const nb::gil_scoped_release nogil;
-    forest_->restore(state);
+    forest_->restore(state, rows);
   }
 
   // The stored rows get further features, all zero. A new engine takes this one's place, so calls
@@ -279,12 +297,23 @@ class Forest {
         to_numpy(std::move(examples.arrivals), {n}));
   }
 
-  std::vector<std::byte> positions_from(const nb::handle& array) const {
-    const auto rows = nb::cast<Array2d>(array);
-    if (element_type_of(rows.dtype()) != forest_->params().element_type)
+  SavedRows rows_in(const Array2d& array, const std::string& how) const {
+    enum class How { copied, kept, mapped };
+    const How chosen =
+        by_name<How>(how, {{"copied", How::copied}, {"kept", How::kept}, {"mapped", How::mapped}});
+    if (element_type_of(array.dtype()) != forest_->params().element_type)
       throw nb::type_error("positions must have the forest's element type");
-    const auto* data = static_cast<const std::byte*>(rows.data());
-    return {data, data + rows.nbytes()};
+    if (array.shape(1) != forest_->params().n_features)
+      throw std::invalid_argument("positions has another number of features");
+    SavedRows rows{.data = static_cast<const std::byte*>(array.data()),
+                   .bytes = array.nbytes(),
+                   .in_file = chosen == How::mapped};
+    if (chosen != How::copied)  // the last who lets go may be a thread that has released the GIL
+      rows.owner = std::shared_ptr<const void>(new Array2d(array), [](const void* p) {
+        const nb::gil_scoped_acquire gil;
+        delete static_cast<const Array2d*>(p);
+      });
+    return rows;
   }
 
   // Ctrl-C between blocks ends the call.
@@ -305,6 +334,15 @@ PyType_Slot forest_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(Forest::t
 NB_MODULE(_core, m) {
   m.doc() = "The compiled Boundary Forest engine.";
   m.def("instruction_set", &instruction_set, "The instruction set in use: 'scalar' or 'avx2'.");
+  m.def("has_fast_crc32", &has_fast_crc32);
+  m.def(
+      "crc32",
+      [](const nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& data,
+         std::uint32_t crc) {
+        const auto* bytes = reinterpret_cast<const std::byte*>(data.data());
+        return without_gil([&] { return crc32(std::span(bytes, data.size()), crc); });
+      },
+      "data"_a, "crc"_a, "zlib's checksum.");
   nb::class_<Forest>(m, "Forest", nb::type_slots(forest_slots),
                      "A forest of boundary trees; see cpp/include/boundary_forest.")
       .def(nb::init<std::uint32_t, std::optional<std::uint32_t>, std::size_t, std::size_t,
@@ -320,14 +358,15 @@ NB_MODULE(_core, m) {
       .def("paths", &Forest::paths, "x"_a)
       .def("examples", &Forest::examples, "slots"_a)
       .def("widen", &Forest::widen, "n_features"_a)
-      .def("restore", &Forest::restore, "state"_a)
+      .def("rows_from", &Forest::rows_from, "first"_a)
+      .def("restore", &Forest::restore, "state"_a, "positions"_a = "copied")
       .def_prop_ro("seen", &Forest::seen)
       .def_prop_ro("label_deviation", &Forest::label_deviation)
       .def("apply", &Forest::apply, "X"_a, "n_jobs"_a)
       .def("estimate", &Forest::estimate, "X"_a, "n_jobs"_a)
       .def("neighbors", &Forest::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a)
       .def("stats", &Forest::stats)
-      .def("state", &Forest::state);
+      .def("state", &Forest::state, "with_positions"_a = true);
   bind_baselines(m);
 }
 

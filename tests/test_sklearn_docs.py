@@ -20,7 +20,7 @@ MODULES = sorted(
 PUBLIC = [
     getattr(boundary_forest, name)
     for name in boundary_forest.__all__
-    if inspect.isclass(getattr(boundary_forest, name))
+    if name.startswith("BoundaryForest")
 ]
 RIVER = ["BoundaryForestClassifier", "BoundaryForestEngine", "BoundaryForestRegressor"]
 OPTIONAL = {"river", "pandas", "typer", "rich", "pyarrow", "matplotlib", "plotly"}

@@ -1,6 +1,8 @@
 // How a tree grows, settles and takes back; the algorithm itself is in boundary_tree.hpp.
 #include "boundary_forest/boundary_tree.hpp"
 
+#include <numeric>
+
 namespace boundary_forest {
 
 void BoundaryTree::add_node(Slot example, NodeId parent) {
@@ -22,6 +24,28 @@ void BoundaryTree::add_node(Slot example, NodeId parent) {
     }
   }
   ++size_;
+}
+
+void BoundaryTree::restore(std::span<const Slot> examples, std::span<const NodeId> parents) {
+  if (examples.size() > ChildLists::most_nodes)
+    throw std::length_error("a tree holds at most 2^30 - 1 nodes");
+  const auto n = static_cast<NodeId>(examples.size());
+  nodes_.grow_to(n);
+  // The children of all nodes side by side, those of node v from ends[v] back to ends[v - 1].
+  std::vector<std::uint32_t> ends(n, 0);
+  for (NodeId v = 1; v < n; ++v) ++ends[parents[v]];
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  std::vector<NodeId> children(n);
+  std::vector<std::uint32_t> at(ends);
+  for (NodeId v = n; v-- > 1;) children[--at[parents[v]]] = v;
+  for (NodeId v = 0; v < n; ++v) {
+    const std::uint32_t count = ends[v] - at[v];
+    nodes_[v].example = examples[v];
+    nodes_[v].parent = parents[v];
+    nodes_[v].children.store(count == 0 ? nothing : lists_.make(&children[at[v]], count),
+                             std::memory_order_relaxed);
+  }
+  size_ = n;
 }
 
 void BoundaryTree::settle(std::uint64_t number) {

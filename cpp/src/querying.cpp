@@ -1,5 +1,7 @@
 // Algorithm 2, the asking side: BFQuery and the answers made of it.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <tuple>
 
@@ -203,6 +205,10 @@ void BoundaryForest::neighbors_of(const QueryRows& queries, std::size_t i, const
                                   Counts& cost, std::size_t n, double* distances,
                                   Arrival* arrivals) const {
   std::vector<Leaf> compared;
+  // Rows in a mapped file are not checked; what has no order must not come to be sorted.
+  const auto ordered = [](double reduced) {
+    return std::isnan(reduced) ? std::numeric_limits<double>::infinity() : reduced;
+  };
   const auto earlier = [&](const Leaf& a, const Leaf& b) {
     if (a.reduced != b.reduced) return a.reduced < b.reduced;
     return store_.arrival(a.example) < store_.arrival(b.example);
@@ -211,7 +217,7 @@ void BoundaryForest::neighbors_of(const QueryRows& queries, std::size_t i, const
     for (std::size_t t = 0; t < trees_.size(); ++t)
       trees_[t]->BTQuery(
           queries, i, prefix.seen, prefix.nodes[t], cost,
-          [&](Slot example, double reduced) { compared.push_back({example, reduced}); });
+          [&](Slot example, double reduced) { compared.push_back({example, ordered(reduced)}); });
     std::sort(compared.begin(), compared.end(), earlier);
     const auto same = [](const Leaf& a, const Leaf& b) { return a.example == b.example; };
     compared.erase(std::unique(compared.begin(), compared.end(), same), compared.end());
@@ -222,6 +228,7 @@ void BoundaryForest::neighbors_of(const QueryRows& queries, std::size_t i, const
       const std::byte* row = store_.row(slot);
       compared[slot].example = slot;
       d_->distances(queries.position(i), &row, 1, &compared[slot].reduced);
+      compared[slot].reduced = ordered(compared[slot].reduced);
     }
     cost += {prefix.planted() ? 0 : prefix.stored, prefix.stored};
     std::partial_sort(compared.begin(), compared.begin() + static_cast<std::ptrdiff_t>(n),

@@ -1,14 +1,14 @@
 // What a forest is: counts, and its whole state taken out and put back.
 #include <algorithm>
-#include <numeric>
+#include <cmath>
 
 #include "boundary_forest/boundary_forest.hpp"
 
 namespace boundary_forest {
 namespace {
 
-void require(bool condition, const std::string& what) {
-  if (!condition) throw std::invalid_argument("not the state of this forest: " + what);
+void require(bool condition, const char* what) {
+  if (!condition) throw std::invalid_argument("not the state of this forest: " + std::string(what));
 }
 
 }  // namespace
@@ -60,7 +60,14 @@ Examples BoundaryForest::examples_at(std::span<const Slot> slots) const {
   return out;
 }
 
-BoundaryForest::State BoundaryForest::state() {
+std::span<const std::byte> BoundaryForest::rows_from(Slot first) {
+  const Reading reading(publication_);
+  if (first >= reading.prefix.stored)
+    throw std::invalid_argument("there is no stored example " + std::to_string(first));
+  return store_.rows_from(first, reading.prefix.stored);
+}
+
+BoundaryForest::State BoundaryForest::state(bool with_positions) {
   const Reading reading(publication_);
   const Prefix& prefix = reading.prefix;
   State state;
@@ -71,70 +78,116 @@ BoundaryForest::State BoundaryForest::state() {
   state.query = publication_.query_counts();
   for (std::size_t t = 0; t < trees_.size(); ++t) {
     TreeState& tree = state.trees.emplace_back();
+    tree.examples.reserve(prefix.nodes[t]);
+    tree.parents.reserve(prefix.nodes[t]);
     for (NodeId v = 0; v < prefix.nodes[t]; ++v) {
       tree.examples.push_back(trees_[t]->example(v));
       tree.parents.push_back(trees_[t]->parent(v));
     }
   }
-  std::vector<Slot> all(prefix.stored);
-  std::iota(all.begin(), all.end(), Slot{0});
-  state.examples = examples_at(all);
+  Examples& examples = state.examples;
+  examples.labels.reserve(prefix.stored * params_.label_length);
+  examples.arrivals.reserve(prefix.stored);
+  for (Slot slot = 0; slot < prefix.stored; ++slot) {
+    const double* label = store_.label(slot);
+    examples.labels.insert(examples.labels.end(), label, label + params_.label_length);
+    examples.arrivals.push_back(store_.arrival(slot));
+  }
+  const std::size_t row_bytes = params_.n_features * size_of(params_.element_type);
+  if (with_positions) examples.positions.reserve(prefix.stored * row_bytes);
+  for (Slot slot = 0; with_positions && slot < prefix.stored;) {
+    const std::span<const std::byte> rows = store_.rows_from(slot, prefix.stored);
+    examples.positions.insert(examples.positions.end(), rows.begin(), rows.end());
+    slot += static_cast<Slot>(rows.size() / row_bytes);
+  }
   return state;
 }
 
 void BoundaryForest::restore(const State& state) {
+  const std::vector<std::byte>& positions = state.examples.positions;
+  restore(state, {.data = positions.data(), .bytes = positions.size()});
+}
+
+void BoundaryForest::restore(const State& state, const SavedRows& rows) {
   const std::lock_guard learning(learning_);
   if (progress_.seen > 0) throw std::logic_error("only an empty forest can be restored");
   const Examples& examples = state.examples;
   const std::size_t n = examples.arrivals.size();
-  const std::size_t row_bytes = params_.n_features * size_of(params_.element_type);
-  require(examples.positions.size() == n * row_bytes, "positions has another size");
+  require(n < nothing, "arrivals has too many examples");
+  require(rows.bytes == n * params_.n_features * size_of(params_.element_type),
+          "positions has another size");
   require(examples.labels.size() == n * params_.label_length, "labels has another size");
-  require(n < nothing, "there are too many examples");
-  for (std::size_t i = 0; i < n; ++i) {
-    require(i == 0 || examples.arrivals[i - 1] < examples.arrivals[i], "arrivals does not ascend");
-    require(examples.arrivals[i] < state.seen, "arrivals exceeds the number of examples seen");
-    if (params_.estimator == Estimator::shepard_vote) {
-      const double code = examples.labels[i];
-      require(code >= 0 && code < state.n_classes && code == std::floor(code),
-              "labels has a class that does not exist");
-    }
-  }
+  require(state.seen <= (std::uint64_t{1} << 53), "seen is too large");
+  check_examples(state);
   require(state.trees.size() == params_.n_T, "there are more or fewer trees");
   const bool planted = !state.trees[0].examples.empty();
   require(planted || (n == state.seen && n < params_.n_T), "trees are missing");
+  check_trees(state);
+  Spread spread(params_.label_length);
+  spread.restore(state.spread);
   try {
-    for (std::size_t i = 0; i < n; ++i)
-      store_.stage(examples.positions.data() + i * row_bytes,
-                   examples.labels.data() + i * params_.label_length, 1, examples.arrivals[i]);
-    std::vector<char> held(n, 0);
-    for (std::size_t t = 0; t < trees_.size(); ++t) {
-      const auto& [slots, parents] = state.trees[t];
-      require(slots.size() == parents.size(), "a tree's examples and parents differ in length");
-      require(slots.empty() != planted, "some trees are empty and others not");
-      std::vector<char> in_tree(n, 0);
-      for (std::size_t v = 0; v < slots.size(); ++v) {
-        require(slots[v] < n, "a tree has an example that is not stored");
-        require(!in_tree[slots[v]], "a tree has an example twice");
-        require(v == 0 ? parents[v] == nothing : parents[v] < v, "a node comes before its parent");
-        require(v == 0 || trees_[t]->n_children(parents[v]) < params_.k,
-                "a node has more children than max_children");
-        in_tree[slots[v]] = held[slots[v]] = 1;
-        trees_[t]->add_node(slots[v], parents[v]);
-      }
-    }
-    require(!planted || std::all_of(held.begin(), held.end(), [](char h) { return h != 0; }),
-            "an example is in no tree");
-    progress_.seen = state.seen;
-    progress_.n_classes = state.n_classes;
-    progress_.spread.restore(state.spread);
-  } catch (...) {
+    for (std::size_t t = 0; t < trees_.size(); ++t)
+      trees_[t]->restore(state.trees[t].examples, state.trees[t].parents);
+    store_.restore(n, rows, examples.labels.data(), examples.arrivals.data());
+  } catch (...) {  // there is no memory left; all else was checked
+    for (std::uint32_t t = 0; t < params_.n_T; ++t)
+      trees_[t] = std::make_unique<BoundaryTree>(t, params_, *d_, store_);
     rollback();
     throw;
   }
+  progress_ = {state.seen, state.n_classes, spread};
   tree_costs_[0] = state.learn;
   publish();
   publication_.count_queries(state.query);
+}
+
+void BoundaryForest::check_examples(const State& state) const {
+  const Examples& examples = state.examples;
+  for (std::size_t i = 0; i < examples.arrivals.size(); ++i) {
+    require(i == 0 || examples.arrivals[i - 1] < examples.arrivals[i], "arrivals does not ascend");
+    require(examples.arrivals[i] < state.seen, "arrivals exceeds the number of examples seen");
+  }
+  for (const double value : examples.labels)
+    require(std::isfinite(value), "labels has a value that is not finite");
+  // The first example of a class is kept by every tree, so no class is without one.
+  std::uint32_t n_classes = 0;
+  const bool vote = params_.estimator == Estimator::shepard_vote;
+  for (std::size_t i = 0; vote && i < examples.labels.size(); ++i) {
+    const double code = examples.labels[i];
+    require(code >= 0 && code < state.n_classes && code == std::floor(code),
+            "labels has a class that does not exist");
+    n_classes = std::max(n_classes, static_cast<std::uint32_t>(code) + 1);
+  }
+  require(n_classes == state.n_classes, "n_classes is not the number of classes in labels");
+  const double n_spread = vote ? 0.0 : static_cast<double>(state.seen);
+  require(!state.spread.empty() && state.spread[0] == n_spread,
+          "spread does not fit the number of examples seen");
+}
+
+// Nodes come after their parents, so that no path can lead back.
+void BoundaryForest::check_trees(const State& state) const {
+  const bool planted = !state.trees[0].examples.empty();
+  std::vector<std::uint32_t> last_tree(state.examples.arrivals.size(), 0);  // that has the example
+  std::vector<std::uint32_t> n_children;
+  std::uint32_t t = 0;
+  for (const auto& [slots, parents] : state.trees) {
+    ++t;
+    require(slots.empty() != planted, "some trees are empty and others not");
+    require(slots.size() == parents.size(), "node_examples and node_parents differ in length");
+    n_children.assign(slots.size(), 0);
+    for (std::size_t v = 0; v < slots.size(); ++v) {
+      require(slots[v] < last_tree.size(),
+              "node_examples: a tree has an example that is not stored");
+      require(last_tree[slots[v]] != t, "node_examples: a tree has an example twice");
+      last_tree[slots[v]] = t;
+      require(v == 0 ? parents[v] == nothing : parents[v] < v,
+              "node_parents: a node comes before its parent");
+      require(v == 0 || ++n_children[parents[v]] <= params_.k,
+              "node_parents: a node has more children than max_children");
+    }
+  }
+  for (const std::uint32_t tree : last_tree)
+    require(!planted || tree != 0, "node_examples: an example is in no tree");
 }
 
 }  // namespace boundary_forest

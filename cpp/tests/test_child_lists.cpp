@@ -58,6 +58,26 @@ CASE("a list keeps its children in the order in which they came, for any k") {
   }
 }
 
+CASE("a list that is made at once is the one that appending leads to, and goes on like it") {
+  for (const std::uint32_t k : limits) {
+    ChildLists at_once(k), one_by_one(k);
+    std::vector<NodeId> children;
+    Ref grown = nothing;
+    for (NodeId child = 0; child + 1 < fullest(k); ++child) {
+      children.push_back(5 * child + 1);
+      grown = one_by_one.append(grown, children.back());
+      Ref made = at_once.make(children.data(), child + 1);
+      CHECK(ids_of(at_once.view(made)) == ids_of(one_by_one.view(grown)));
+      const Ref before = made;
+      made = at_once.append(made, 77);
+      CHECK_EQ(at_once.view(made).count, child + 2);
+      CHECK_EQ(at_once.view(made)[child + 1], 77U);
+      if (made != before) at_once.recycle(before);
+      at_once.recycle(made);
+    }
+  }
+}
+
 CASE("many lists that grow side by side do not disturb one another") {
   std::mt19937_64 random(1);
   for (const std::uint32_t k : limits) {

@@ -24,6 +24,51 @@ CASE("elements keep their address and value while the array grows") {
   }
 }
 
+CASE("adopted elements stay where they are, and growing never writes to them") {
+  for (const std::size_t n : {1U, 7U, 8U, 9U, 40U, 1000U}) {
+    std::vector<std::uint64_t> foreign(2 * n);
+    for (std::size_t i = 0; i < foreign.size(); ++i) foreign[i] = 5 * i;
+    const std::vector<std::uint64_t> before = foreign;
+    ChunkedArray<std::uint64_t> array(3, 2);
+    array.adopt(foreign.data(), n);
+    CHECK_EQ(array.at(n - 1), foreign.data() + 2 * (n - 1));
+    for (std::size_t i = n; i < 2 * n + 100; ++i) {
+      array.grow_to(i + 1);
+      array.at(i)[0] = array.at(i)[1] = i;
+    }
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < 2; ++j) CHECK_EQ(array.at(i)[j], 5 * (2 * i + j));
+    for (std::size_t i = n; i < 2 * n + 100; ++i) CHECK_EQ(array.at(i)[1], i);
+    array.shrink_to(n);
+    CHECK_EQ(array.at(0)[1], 5U);
+    CHECK(foreign == before);
+  }
+}
+
+CASE("a reader may use what was adopted while the writer appends behind it") {
+  constexpr std::size_t n = 13;  // the last chunk is not full
+  std::vector<std::uint64_t> foreign(n);
+  for (std::size_t i = 0; i < n; ++i) foreign[i] = 3 * i;
+  for (int round = 0; round < 50; ++round) {
+    ChunkedArray<std::uint64_t> array(3);
+    array.adopt(foreign.data(), n);
+    std::atomic<bool> done{false};
+    std::thread reader([&] {
+      std::uint64_t wrong = 0;
+      do {
+        for (std::size_t i = 0; i < n; ++i) wrong += array[i] != 3 * i;
+      } while (!done);
+      CHECK_EQ(wrong, 0U);
+    });
+    for (std::size_t i = n; i < 300; ++i) {
+      array.grow_to(i + 1);
+      array[i] = i;
+    }
+    done = true;
+    reader.join();
+  }
+}
+
 CASE("new elements are zero") {
   ChunkedArray<int> array(4, 3);
   array.grow_to(100);

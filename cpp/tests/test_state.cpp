@@ -1,5 +1,6 @@
 // The whole state of a forest, taken out and put back: what is restored goes on as the original, and
 // arrays that make no forest are refused, each by what is wrong with it.
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -53,6 +54,68 @@ CASE("a restored forest goes on as the one that was saved, from any moment") {
   }
 }
 
+CASE("rows that stay where they are serve as well, and learning goes on beside them") {
+  for (const Task task : {Task::classes, Task::numbers, Task::retrieval}) {
+    const Stream stream = stream_for(task);
+    for (const std::size_t cut : {5U, 300U, 600U}) {
+      const auto saved = forest_for(stream.params);
+      learn(*saved, stream, 0, cut);
+      const State state = saved->state();
+      const auto rows = std::make_shared<std::vector<std::byte>>(state.examples.positions);
+      const auto restored = forest_for(stream.params);
+      restored->restore(state, {.data = rows->data(), .bytes = rows->size(), .owner = rows});
+      CHECK(same(restored->state(), state));
+      CHECK_EQ(static_cast<const void*>(restored->rows_from(0).data()),
+               static_cast<const void*>(rows->data()));
+      learn(*saved, stream, cut, stream.n - cut);
+      learn(*restored, stream, cut, stream.n - cut);
+      CHECK(same(restored->state(), saved->state()));
+      CHECK(*rows == state.examples.positions);
+    }
+  }
+}
+
+CASE("rows of others are let go when a state is refused") {
+  const Stream stream = stream_for(Task::classes);
+  const auto saved = forest_for(stream.params);
+  learn(*saved, stream, 0, 300);
+  State state = saved->state();
+  state.trees[6].parents[2] = 2;
+  const auto rows = std::make_shared<std::vector<std::byte>>(state.examples.positions);
+  const auto other = forest_for(stream.params);
+  bool refused = false;
+  try {
+    other->restore(state, {.data = rows->data(), .bytes = rows->size(), .owner = rows});
+  } catch (const std::invalid_argument&) {
+    refused = true;
+  }
+  CHECK(refused);
+  CHECK_EQ(rows.use_count(), 1);
+  learn(*other, stream, 0, 300);
+  CHECK(same(other->state(), saved->state()));
+}
+
+CASE("rows that are no numbers give answers, if wrong ones, and learning goes on") {
+  for (const Task task : {Task::classes, Task::numbers, Task::retrieval}) {
+    const Stream stream = stream_for(task);
+    const auto saved = forest_for(stream.params);
+    learn(*saved, stream, 0, 300);
+    State state = saved->state();
+    auto rows = std::make_shared<std::vector<std::byte>>(state.examples.positions);
+    std::fill(rows->begin() + static_cast<std::ptrdiff_t>(rows->size() / 3), rows->end(),
+              std::byte{0xFF});
+    const auto restored = forest_for(stream.params);
+    restored->restore(state, {.data = rows->data(), .bytes = rows->size(), .owner = rows});
+    CHECK_EQ(restored->apply(stream.rows(0, 100), {}).rows, 100U);
+    CHECK_EQ(restored->estimate(stream.rows(0, 100), {}).rows, 100U);
+    CHECK_EQ(restored->neighbors(stream.rows(0, 100), 9, {}).distances.rows, 100U);
+    const std::size_t all = state.examples.arrivals.size();
+    CHECK_EQ(restored->neighbors(stream.rows(0, 3), all, {}).distances.rows, 3U);
+    learn(*restored, stream, 300, 300);
+    CHECK_EQ(restored->seen(), 600U);
+  }
+}
+
 CASE("only an empty forest can be restored") {
   const Stream stream = stream_for(Task::classes);
   const auto forest = forest_for(stream.params);
@@ -97,6 +160,11 @@ CASE("a state that makes no forest is refused by what is wrong with it") {
          }
        }},
       {"spread", [](State& s) { s.spread.push_back(1.0); }},
+      {"spread", [](State& s) { s.spread.clear(); }},
+      {"spread", [](State& s) { s.spread[0] = 600.0; }},
+      {"not finite", [](State& s) { s.examples.labels[3] = std::nan(""); }},
+      {"number of classes", [](State& s) { s.n_classes = 1u << 30; }},
+      {"seen is too large", [](State& s) { s.seen = std::uint64_t{1} << 60; }},
   };
   for (const auto& [what, change] : wrong) {
     const std::string said = refusal(stream, 600, change);

@@ -6,8 +6,11 @@ the first, and costs O(log N) per example.
 """
 
 from boundary_forest.classifier import BoundaryForestClassifier
+from boundary_forest.durable import DurableForest, open_durable
+from boundary_forest.errors import JournalError, ModelFileError
 from boundary_forest.forest import BoundaryForest
 from boundary_forest.neighbors import BoundaryForestNeighbors
+from boundary_forest.persistence import load
 from boundary_forest.regressor import BoundaryForestRegressor
 
 __version__ = "0.1.0"
@@ -17,5 +20,10 @@ __all__ = [
     "BoundaryForestClassifier",
     "BoundaryForestNeighbors",
     "BoundaryForestRegressor",
+    "DurableForest",
+    "JournalError",
+    "ModelFileError",
     "__version__",
+    "load",
+    "open_durable",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -23,7 +23,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boundary_forest import _core
 from boundary_forest.blocks import is_sparse, joined, row_blocks
-from boundary_forest.copying import CopiedWithEngine
 from boundary_forest.element_type import (
     ELEMENT_TYPES,
     as_queries,
@@ -31,15 +30,17 @@ from boundary_forest.element_type import (
     element_type_of,
     is_checked,
 )
-from boundary_forest.errors import as_count, keeping, naming
+from boundary_forest.errors import as_count, keeping, naming, plain
 from boundary_forest.fingerprint import digest_of
 from boundary_forest.ids import IdTable, as_ids, check_ids
+from boundary_forest.label_vectors import as_label_vectors
 from boundary_forest.metrics import METRICS, engine_metric
+from boundary_forest.saving import SavedForest
 
 _making_locks = threading.Lock()
 
 
-class BaseBoundaryForest(CopiedWithEngine, BaseEstimator):
+class BaseBoundaryForest(SavedForest, BaseEstimator):
     """A forest behind scikit-learn's methods; subclasses say what labels mean.
 
     ``_engine`` is the compiled forest. Queries use whichever engine is there when they begin;
@@ -139,7 +140,8 @@ class BaseBoundaryForest(CopiedWithEngine, BaseEstimator):
             engine, n_threads = draft._engine, self._n_threads()
             learn = engine.predict_then_learn if predict else engine.learn
             said, start = [], 0
-            with self._becoming(draft, names, reset=reset):
+            recorded = self._recorded(draft, X, y, names, classes)
+            with recorded, self._becoming(draft, names, reset=reset):
                 for rows in draft._blocks_to_learn(X, whole=offline):
                     with keeping(start):
                         part = labels[start : start + len(rows)]
@@ -181,6 +183,17 @@ class BaseBoundaryForest(CopiedWithEngine, BaseEstimator):
         whole = whole or any(map(callable, (self._metric_in_use[0], *self._settings.values())))
         element_type = self._settings["element_type"]
         return row_blocks(X, lambda rows: as_rows(rows, element_type), whole=whole)
+
+    def _recorded(
+        self, draft: Self, X: Any, y: Any, ids: Any, classes: Any
+    ) -> AbstractContextManager[None]:
+        """Inside, the batch is learned; a durable forest writes it down before."""
+        journal = self.__dict__.get("_journal")
+        return nullcontext() if journal is None else journal.recording(draft, X, y, ids, classes)
+
+    def _labels_given(self, y: Any) -> NDArray[Any] | None:
+        """Labels as they were given, but checked: what a journal keeps of them."""
+        return as_label_vectors(y)
 
     @contextmanager
     def _becoming(self, draft: Self, names: NDArray[Any] | None, *, reset: bool) -> Iterator[None]:
@@ -247,6 +260,10 @@ class BaseBoundaryForest(CopiedWithEngine, BaseEstimator):
 
     def _empty_engine(self) -> _core.Forest:
         return _core.Forest(metric=engine_metric(*self._metric_in_use)[0], **self._settings)
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        if self._ids is not None and not np.array_equal(self._ids.stored[0], state["arrivals"]):
+            raise ValueError("ids do not name the examples that are stored")
 
     def _metric_and_p(self) -> tuple[Any, float]:
         return engine_metric(self.metric, self.metric_params)
@@ -374,7 +391,7 @@ class BaseBoundaryForest(CopiedWithEngine, BaseEstimator):
         settings = {
             **view._settings,
             "metric": metric,
-            "metric_params": sorted((metric_params or {}).items()),
+            "metric_params": sorted((key, plain(v)) for key, v in (metric_params or {}).items()),
             "E": getattr(view, "_estimate_with", None),
         }
         return digest_of(settings, state, view._label_names(state["labels"]))

@@ -43,6 +43,15 @@ class ClassTable:
         """No class yet, of no kind."""
         return cls(np.empty(0, dtype=object), np.empty(0, dtype=np.int64))
 
+    def check(self) -> None:
+        """Refuse a table, from a file or a pickle, that could not have come about."""
+        as_labels(self.classes)
+        _check_one_kind(self.classes)
+        if len(self.classes) > 1 and not (self.classes[:-1] < self.classes[1:]).all():
+            raise ValueError("classes are not sorted, or not all different")
+        if not np.array_equal(np.sort(self.codes), np.arange(len(self.classes))):
+            raise ValueError("class_codes does not number the classes")
+
     def with_classes(self, values: NDArray[Any]) -> ClassTable:
         """The same and those of ``values`` that are new, coded in the order they come in."""
         _check_one_kind(self.classes, values)

@@ -11,6 +11,8 @@ from sklearn.base import ClassifierMixin
 from boundary_forest.class_table import ClassTable, Published, as_labels
 from boundary_forest.errors import naming
 from boundary_forest.explanation import TreePath
+from boundary_forest.model_file import ModelFile
+from boundary_forest.model_file.values import column_arrays, read_column
 from boundary_forest.prequential import PredictingForest, required
 
 
@@ -222,6 +224,23 @@ class BoundaryForestClassifier(ClassifierMixin, PredictingForest):
         self._table = table
         self.classes_ = table.classes
         return codes[:, None]
+
+    def _labels_given(self, y: Any) -> NDArray[Any] | None:
+        return as_labels(y)
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        super()._check_state(state)
+        self._table.check()
+        if state["n_classes"] > len(self._table.classes):
+            raise ValueError("labels has more classes than classes")
+
+    def _saved_labels(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        codes = self._table.codes.astype(np.int64)
+        return {}, {**column_arrays("classes", self._table.classes), "class_codes": codes}
+
+    def _load_labels(self, file: ModelFile, forest: dict[str, Any], label_length: int) -> None:
+        table = ClassTable(read_column(file, "classes"), file.array("class_codes", "int64"))
+        self._table, self._published, self.classes_ = table, Published(table), table.classes
 
     def _announce(self) -> None:
         self._published.table = self._table

@@ -12,7 +12,8 @@ TABLES = {"_ids", "_published"}
 class CopiedWithEngine:
     """An estimator whose copy is the same forest, and goes on learning exactly as it would.
 
-    pickle, joblib and copy all ask for the state. It is taken between two learning calls.
+    pickle, joblib and copy all ask for the state. It is taken between two learning calls, and put
+    back, from a pickle as from a model file, by ``_adopt``, which believes nothing.
     """
 
     _engine: Any
@@ -25,6 +26,9 @@ class CopiedWithEngine:
         """An engine with the parameters of the one in use."""
         raise NotImplementedError
 
+    def _check_state(self, state: dict[str, Any]) -> None:
+        """Refuse an engine's state that does not go with what else the estimator knows."""
+
     def __getstate__(self) -> dict[str, Any]:
         if not hasattr(self, "_engine"):
             return self._without_engine()
@@ -33,7 +37,7 @@ class CopiedWithEngine:
 
     def _without_engine(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
-        for name in ("_learning_lock", "_is_learning", "_engine"):
+        for name in ("_learning_lock", "_is_learning", "_engine", "_journal"):
             state.pop(name, None)
         for name in TABLES & state.keys():  # they grow with their engine, and each copy has its own
             state[name] = copy.deepcopy(state[name])
@@ -44,6 +48,11 @@ class CopiedWithEngine:
         engine_state = state.pop("_engine_state", None)
         super().__setstate__(state)  # type: ignore[misc]
         if engine_state is not None:
-            engine = self._empty_engine()
-            engine.restore(engine_state)
-            self._engine = engine
+            self._adopt(engine_state)
+
+    def _adopt(self, state: dict[str, Any], *, positions: str = "copied") -> None:
+        """Get an engine with this state; positions are "copied", "kept" or "mapped"."""
+        self._check_state(state)
+        engine = self._empty_engine()
+        engine.restore(state, positions)
+        self._engine = engine

@@ -44,3 +44,11 @@ def as_count(n_neighbors: Any) -> int:
     if not isinstance(n_neighbors, Integral) or n_neighbors < 1:
         raise ValueError(f"n_neighbors must be an integer >= 1, got {n_neighbors!r}")
     return int(n_neighbors)
+
+
+class JournalError(OSError):
+    """A journal that cannot be opened, read or written: which, and what is wrong with it."""
+
+
+class ModelFileError(ValueError):
+    """A model file that cannot be loaded: which array it is, and what is wrong with it."""

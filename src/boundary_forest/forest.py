@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from boundary_forest.explanation import ExplainingForest, TreePath
-from boundary_forest.label_vectors import as_label_vectors, check_length
+from boundary_forest.label_vectors import as_label_vectors, check_length, loaded_one_output
+from boundary_forest.model_file import ModelFile
 
 LABEL_METRICS = ("euclidean", "manhattan", "chebyshev", "discrete", "always")
 
@@ -259,6 +260,28 @@ class BoundaryForest(ExplainingForest):
         else:
             check_length(labels, self._settings["label_length"])
         return labels.reshape(len(labels), -1)
+
+    _PARAMETERS_IN_USE = (
+        *ExplainingForest._PARAMETERS_IN_USE,
+        "epsilon",
+        "estimator",
+        "label_metric",
+    )
+
+    def _in_use(self) -> dict[str, Any]:
+        return {
+            **super()._in_use(),
+            "epsilon": self._epsilon_in_use(),
+            "estimator": self._estimate_with,
+            "label_metric": self._settings["label_metric"],
+        }
+
+    def _saved_labels(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        return {"one_output": self._one_number}, {}
+
+    def _load_labels(self, file: ModelFile, forest: dict[str, Any], label_length: int) -> None:
+        self._one_number = loaded_one_output(forest, label_length)
+        self._estimate_with = self.estimator
 
     def _label_rules(self) -> dict[str, Any]:
         return {

@@ -133,8 +133,24 @@ class IdTable:
         runs = sum(run.nbytes for run in self._runs)
         return self._arrivals.nbytes + self._ids.nbytes + runs
 
+    @property
+    def stored(self) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """Arrival numbers, ascending, and ids of the stored examples."""
+        return self._arrivals[: self._n], self._ids[: self._n]
+
+    @classmethod
+    def of_stored(cls, arrivals: NDArray[np.int64], ids: NDArray[Any]) -> IdTable:
+        """The table that ``stored`` was asked of."""
+        if len(arrivals) != len(ids) or ids.dtype != as_ids(ids, len(ids)).dtype:
+            raise ValueError("ids must be int64 or str, one for each stored example")
+        table = cls(ids.dtype)
+        table.check_new(ids)
+        table._append(arrivals, ids)
+        table._publish()
+        return table
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self._arrivals[: self._n], self._ids[: self._n])
+        return IdTable.of_stored, self.stored
 
     def _publish(self, first: int = _LARGEST, coming: NDArray[Any] | None = None) -> None:
         coming = self._ids[:0] if coming is None else coming
@@ -148,13 +164,6 @@ class IdTable:
             run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")
         if len(run):
             self._runs.append(run)
-
-
-def _restored(arrivals: NDArray[np.int64], ids: NDArray[Any]) -> IdTable:
-    table = IdTable(ids.dtype)
-    table._append(arrivals, ids)
-    table._publish()
-    return table
 
 
 def _grown(array: NDArray[Any], n: int, room: int) -> NDArray[Any]:

@@ -29,3 +29,11 @@ def check_length(labels: NDArray[np.float64], expected: int) -> None:
     length = 1 if labels.ndim == 1 else labels.shape[1]
     if length != expected:
         raise ValueError(f"y has {length} numbers a row, but the first batch had {expected}")
+
+
+def loaded_one_output(forest: dict[str, Any], label_length: int) -> bool:
+    """Whether a saved forest's labels were single numbers; vectors may have one number too."""
+    one_output = forest.get("one_output")
+    if not isinstance(one_output, bool) or (one_output and label_length != 1):
+        raise ValueError(f"its one_output is {one_output!r}, with labels of {label_length} numbers")
+    return one_output

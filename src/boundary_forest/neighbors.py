@@ -357,6 +357,11 @@ class BoundaryForestNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _n_features_out(self) -> int:
         return self.n_samples_fit_
 
+    def _check_state(self, state: dict[str, Any]) -> None:
+        super()._check_state(state)
+        if len(state["arrivals"]) != state["seen"]:
+            raise ValueError("arrivals has fewer examples than were seen, but all are stored")
+
     def _shown(self, labels: NDArray[np.float64]) -> list[Any]:
         return [None] * len(labels)
 
@@ -377,6 +382,9 @@ class BoundaryForestNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self, y: Any, n_rows: int, *, reset: bool, classes: Any = None
     ) -> NDArray[np.float64]:
         return np.zeros((n_rows, 0))
+
+    def _labels_given(self, y: Any) -> None:
+        return None
 
     def _label_rules(self) -> dict[str, Any]:
         return {"label_metric": "always", "estimator": "nearest", "epsilon": 0.0}

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from boundary_forest.label_vectors import as_label_vectors, check_length
+from boundary_forest.label_vectors import as_label_vectors, check_length, loaded_one_output
+from boundary_forest.model_file import ModelFile
 from boundary_forest.prequential import PredictingForest, required
 
 
@@ -190,6 +191,17 @@ class BoundaryForestRegressor(MultiOutputMixin, RegressorMixin, PredictingForest
         else:
             check_length(targets, self._settings["label_length"])
         return targets.reshape(len(targets), -1)
+
+    _PARAMETERS_IN_USE = (*PredictingForest._PARAMETERS_IN_USE, "epsilon")
+
+    def _in_use(self) -> dict[str, Any]:
+        return {**super()._in_use(), "epsilon": self._epsilon_in_use()}
+
+    def _saved_labels(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        return {"one_output": self._one_output}, {}
+
+    def _load_labels(self, file: ModelFile, forest: dict[str, Any], label_length: int) -> None:
+        self._one_output = loaded_one_output(forest, label_length)
 
     def _label_rules(self) -> dict[str, Any]:
         epsilon = None if self.epsilon == "auto" else float(self.epsilon)

@@ -147,8 +147,13 @@ class BoundaryForest {
     std::vector<TreeState> trees;
     Examples examples;  // all that are stored, by slot
   };
-  State state();
-  void restore(const State& state);
+  State state(bool with_positions = true);
+  void restore(const State& state);  // with its own positions
+  void restore(const State& state, const SavedRows& rows);
+
+  // Stored rows from slot `first` on, as many as lie side by side: they stay where they are as long
+  // as the forest lives.
+  std::span<const std::byte> rows_from(Slot first);
 
  private:
   void BFInitialization(const Run& run);
@@ -179,6 +184,8 @@ class BoundaryForest {
   std::unique_ptr<Sieve> sieve_for(const QueryRows& rows) const;
   std::size_t threads(const Run& run) const { return d_->single_threaded() ? 1 : run.n_jobs; }
   Examples examples_at(std::span<const Slot> slots) const;
+  void check_examples(const State& state) const;
+  void check_trees(const State& state) const;
 
   // Queries are answered in blocks of so many rows: many share more, but they should stay in cache.
   std::size_t query_block_rows() const {

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -162,8 +163,9 @@ class BoundaryTree {
 
   void plant(Slot root) { add_node(root, nothing); }
 
-  // Puts back a node of a saved tree, in order of creation.
-  void add_node(Slot example, NodeId parent);
+  // Puts back the nodes of a saved tree, in order of creation, into one that is empty: every node
+  // after its parent, and no more than k under any. If it throws, the tree is of no more use.
+  void restore(std::span<const Slot> examples, std::span<const NodeId> parents);
 
   NodeId size() const { return size_; }
   std::uint32_t n_children(NodeId v) const { return children(v, size_).count; }
@@ -189,6 +191,7 @@ class BoundaryTree {
   static constexpr unsigned node_chunk_log2 = 7;
   static constexpr std::uint32_t group = 64;  // children measured in one call of the metric
 
+  void add_node(Slot example, NodeId parent);
   void retire(std::uint64_t number, ChildLists::Ref list);
 
   const Params& params_;

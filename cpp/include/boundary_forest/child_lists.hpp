@@ -80,6 +80,17 @@ class ChildLists {
     return larger;
   }
 
+  // A list of these children, at least one, which is what appending them one by one would lead to.
+  Ref make(const NodeId* children, std::uint32_t count) {
+    if (count == 1) return *children | only_child_bits;
+    const Ref list = allocate(capacity_for(count));
+    Word* words = locate(list);
+    for (std::uint32_t i = 0; i < count; ++i)
+      words[1 + i].store(children[i], std::memory_order_relaxed);
+    words[0].store(count, std::memory_order_release);
+    return list;
+  }
+
   // Undoes the last append to this list; never called on one that append() has just moved.
   void remove_last(Ref list) {
     Word* words = locate(list);

@@ -9,12 +9,22 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <span>
 
 #include "boundary_forest/chunked_array.hpp"
 #include "boundary_forest/types.hpp"
 
 namespace boundary_forest {
+
+// The rows of a saved forest. With an owner they stay where they are, are never written, and none is
+// touched before it is asked for; else they are copied.
+struct SavedRows {
+  const std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  std::shared_ptr<const void> owner = {};
+  bool in_file = false;  // mapped, so that they do not count as memory
+};
 
 class ExampleStore {
  public:
@@ -60,6 +70,34 @@ class ExampleStore {
     return first;
   }
 
+  // Puts n saved examples into a store that is empty.
+  void restore(std::size_t n, const SavedRows& rows, const double* labels,
+               const Arrival* arrivals) {
+    labels_.grow_to(n);
+    arrivals_.grow_to(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      std::copy_n(labels + i * label_length_, label_length_, labels_.at(i));
+      arrivals_[i] = arrivals[i];
+    }
+    if (rows.owner) {
+      rows_.adopt(const_cast<std::byte*>(rows.data), n);
+      owner_ = rows.owner;
+      owned_bytes_ = rows.in_file ? 0 : rows.bytes;
+    } else {
+      rows_.grow_to(n);
+      for (std::size_t i = 0; i < n; i += rows_.chunk_elements())
+        std::memcpy(rows_.at(i), rows.data + i * rows_.width(),
+                    std::min(n - i, rows_.chunk_elements()) * rows_.width());
+    }
+    size_ = static_cast<Slot>(n);
+  }
+
+  // The rows from slot `first` on that lie side by side, up to slot `end`.
+  std::span<const std::byte> rows_from(Slot first, Slot end) const {
+    const std::size_t chunk_end = (first / rows_.chunk_elements() + 1) * rows_.chunk_elements();
+    return {row(first), (std::min<std::size_t>(chunk_end, end) - first) * rows_.width()};
+  }
+
   // Drops the staged examples from `first` on that are not marked; where[i] becomes the slot of
   // example first + i, or `nothing`.
   void keep_marked(Slot first, std::span<const char> marked, std::span<Slot> where) {
@@ -88,7 +126,7 @@ class ExampleStore {
     arrivals_.shrink_to(size_);
   }
 
-  std::size_t position_bytes() const { return rows_.bytes(); }
+  std::size_t position_bytes() const { return rows_.bytes() + owned_bytes_; }
   std::size_t example_bytes() const { return labels_.bytes() + arrivals_.bytes(); }
 
  private:
@@ -102,6 +140,8 @@ class ExampleStore {
   ElementType type_;
   std::size_t n_features_;
   std::size_t label_length_;
+  std::shared_ptr<const void> owner_;  // of rows that lie elsewhere
+  std::size_t owned_bytes_ = 0;        // of such rows, unless they are in a file
   ChunkedArray<std::byte> rows_;
   ChunkedArray<double> labels_;  // label_length values an example
   ChunkedArray<Arrival> arrivals_;

@@ -13,7 +13,9 @@ def main() -> None:
         import typer
 
         from boundary_forest.cli.demo import demo
+        from boundary_forest.cli.info import info
         from boundary_forest.cli.paper import paper
+        from boundary_forest.cli.verify import verify
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich"):
             raise
@@ -33,5 +35,7 @@ def main() -> None:
     # Without a callback, an application of one command would not ask for the command's name.
     app.callback()(lambda: None)
     app.command()(demo)
+    app.command()(info)
+    app.command()(verify)
     app.add_typer(paper)
     app()

@@ -1,0 +1,83 @@
+"""``boundary-forest info``: what a model file holds, from its header alone."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from boundary_forest import ModelFileError
+from boundary_forest.persistence import describe
+
+
+def info(
+    path: Annotated[Path, typer.Argument(help="A model file.", metavar="FILE")],
+    as_json: Annotated[bool, typer.Option("--json", help="Plain JSON instead of a table.")] = False,
+) -> None:
+    """Show what a model is: estimator, parameters, examples, trees and sizes."""
+    try:
+        described = describe(path)
+    except ModelFileError as error:
+        print(f"boundary-forest: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    except OSError as error:
+        print(f"boundary-forest: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
+    if as_json:
+        print(json.dumps(described, indent=2))
+        return
+    on_terminal = sys.stdout.isatty()
+    # Elsewhere lines are as long as they need to be, so that other programs can read them.
+    console = Console(width=None if on_terminal else 400, highlight=False)
+    console.print(_table(_lines(described), on_terminal))
+
+
+def _table(lines: dict[str, str], on_terminal: bool) -> Table:
+    table = Table(box=box.ROUNDED if on_terminal else None, show_header=False)
+    table.add_column()
+    table.add_column(overflow="fold")
+    for what, value in lines.items():
+        table.add_row(what, escape(value))
+    return table
+
+
+def _lines(described: dict[str, Any]) -> dict[str, str]:
+    lines = {
+        "file": f"{described['file']}, {described['bytes']:,} bytes",
+        "format version": str(described["format_version"]),
+        "model": described["model"],
+    }
+    for name, value in {**described["parameters"], **described.get("in_use", {})}.items():
+        lines[name] = _shown(value)
+    if not described["fitted"]:
+        return {**lines, "examples": "none: it has learned nothing yet"}
+    lines |= {
+        "seed": str(described["seed"]),
+        "examples": f"{described['examples_seen']:,} seen, {described['examples_stored']:,} stored"
+        + (", with ids" if described["ids"] else ""),
+        "features": f"{described['features']:,}, kept as {described['dtype']}"
+        + (", named" if described["feature_names"] else ""),
+    }
+    if described["classes"] is not None:
+        lines["classes"] = f"{described['classes']:,}"
+    elif described["label_length"]:
+        lines["numbers a label"] = f"{described['label_length']:,}"
+    lines["trees"] = f"{described['trees']:,}, {described['nodes']:,} nodes in all"
+    for name, array in described["arrays"].items():
+        shape = " x ".join(f"{length:,}" for length in array["shape"])
+        lines[f"array {name}"] = f"{array['dtype']}, {shape}: {array['bytes']:,} bytes"
+    return lines
+
+
+def _shown(value: Any) -> str:
+    """A parameter in a few words."""
+    if isinstance(value, dict) and value.keys() == {"callable"}:
+        return f"{value['callable']}, a function to be given at load"
+    if isinstance(value, dict) and value.keys() == {"RandomState"}:
+        return "a RandomState"
+    return str(value)

@@ -1,0 +1,23 @@
+"""``boundary-forest verify``: check a model file from end to end, positions included."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from boundary_forest import ModelFileError
+from boundary_forest.persistence import verify as verify_file
+
+
+def verify(path: Annotated[Path, typer.Argument(help="A model file.", metavar="FILE")]) -> None:
+    """Check a model file: exits with 0 if it is sound, 1 if it is damaged, 2 if there is none."""
+    try:
+        verify_file(path)
+    except ModelFileError as error:
+        print(f"boundary-forest: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    except OSError as error:
+        print(f"boundary-forest: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
+    print(f"{path}: sound")

@@ -1,0 +1,108 @@
+"""Learners that are killed at random moments, and what is found afterwards.
+
+    python killed_learners.py KILLS FOLDER
+
+A child process learns batch after batch, takes a snapshot now and then, saves the model to a file
+beside it, and tells what it has done through a pipe, when it is done. It is killed; the folder must
+open again with at least what was told, and the forest must be that of the first rows of the stream,
+by its fingerprint; the file must load. Then another child goes on. Prints JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import struct
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from boundary_forest import BoundaryForestClassifier, load, open_durable
+
+BATCH, FEATURES, LONGEST = 20, 30, 0.25
+WORDS = {"learning": 0, "snapshot": 1, "saving": 2}
+
+
+def rows(first: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The stream: every row follows from its number."""
+    X = np.random.default_rng(first).integers(0, 256, (n, FEATURES)).astype(np.uint8)
+    return X, X[:, 0] // 64
+
+
+def model() -> BoundaryForestClassifier:
+    return BoundaryForestClassifier(n_estimators=8, random_state=0)
+
+
+def learn_until_killed(folder: Path, pipe: int) -> None:
+    def tell(what: str, number: int) -> None:
+        os.write(pipe, struct.pack("<BQ", WORDS[what], number))
+
+    with open_durable(folder / "durable", model()) as forest:
+        seen = forest.stats()["examples_seen"] if hasattr(forest.model, "_engine") else 0
+        for step in range(10**9):
+            tell("learning", seen)
+            forest.partial_fit(*rows(seen, BATCH))
+            seen += BATCH
+            if step % 5 == 1:
+                tell("snapshot", seen)
+                forest.snapshot()
+            if step % 5 == 3:
+                tell("saving", seen)
+                forest.save(folder / "saved.bf")
+
+
+def killed(folder: Path, after: float) -> tuple[str, int]:
+    """What the child did last, and how many examples it had been told to have."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            learn_until_killed(folder, writing)
+        finally:
+            os._exit(1)
+    os.close(writing)
+    time.sleep(after)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    told = b""
+    while part := os.read(reading, 1 << 16):
+        told += part
+    os.close(reading)
+    if not told:
+        return "learning", 0
+    word, acknowledged = struct.unpack_from("<BQ", told, len(told) - 9)
+    return next(name for name, w in WORDS.items() if w == word), acknowledged
+
+
+def main(kills: int, folder: Path) -> None:
+    random.seed(0)
+    truth = model()
+    n_true = before = saved = 0
+    during: Counter[str] = Counter()
+    for _ in range(kills):
+        what, acknowledged = killed(folder, random.uniform(0, LONGEST))
+        during[what] += 1
+        with open_durable(folder / "durable", model()) as forest:
+            fitted = hasattr(forest.model, "_engine")
+            seen = forest.stats()["examples_seen"] if fitted else 0
+            assert seen >= max(acknowledged, before), f"{seen} of {acknowledged} are there"
+            assert seen % BATCH == 0, f"a batch is there in part: {seen}"
+            while n_true < seen:
+                truth.partial_fit(*rows(n_true, BATCH))
+                n_true += BATCH
+            assert not fitted or forest.fingerprint() == truth.fingerprint(), "another forest"
+        if (folder / "saved.bf").exists():
+            n_saved = load(folder / "saved.bf").stats()["examples_seen"]
+            assert n_saved >= saved, "an older file came back"
+            saved = n_saved
+        before = seen
+    print(json.dumps({"kills": kills, "learned": before, "saved": saved, "during": during}))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), Path(sys.argv[2]))

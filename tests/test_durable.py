@@ -1,0 +1,377 @@
+"""A durable forest: whatever was acknowledged is there again, and nothing twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import answers, make_task, state
+from scipy.sparse import csr_matrix
+
+from boundary_forest import (
+    BoundaryForest,
+    BoundaryForestClassifier,
+    BoundaryForestNeighbors,
+    BoundaryForestRegressor,
+    DurableForest,
+    JournalError,
+    ModelFileError,
+    open_durable,
+)
+
+BATCH = 7
+
+
+def batches(task):
+    X, y = np.concatenate([task.X, task.X_more]), np.concatenate([task.y, task.y_more])
+    return [(X[i : i + BATCH], y[i : i + BATCH]) for i in range(0, len(X), BATCH)]
+
+
+def after_a_crash(folder: Path, to: Path) -> Path:
+    """The folder as a crash at this moment would leave it: what is open is copied as it lies."""
+    shutil.copytree(folder, to)
+    return to
+
+
+@pytest.mark.parametrize("snapshot_rows", [None, 20], ids=["journal alone", "snapshots"])
+def test_after_a_crash_all_that_was_acknowledged_is_there(task, tmp_path, snapshot_rows):
+    plain = task.forest()
+    with open_durable(tmp_path / "f", task.forest(), snapshot_rows=snapshot_rows) as forest:
+        for i, (X, y) in enumerate(batches(task)):
+            forest.partial_fit(X, y)
+            plain.partial_fit(X, y)
+            left = after_a_crash(tmp_path / "f", tmp_path / f"crash{i}")
+            with open_durable(left) as again:
+                assert state(again, task.queries) == state(plain, task.queries)
+    with open_durable(tmp_path / "f") as again:
+        assert state(again, task.queries) == state(plain, task.queries)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
+def test_every_element_type_comes_back(retrieval, tmp_path, dtype):
+    X = retrieval.X.astype(dtype)
+    with open_durable(tmp_path, retrieval.forest()) as forest:
+        forest.partial_fit(X)
+    with open_durable(tmp_path) as forest:
+        assert forest.fingerprint() == retrieval.forest().fit(X).fingerprint()
+
+
+def test_a_crash_between_a_snapshot_and_emptying_the_journal_learns_nothing_twice(
+    classification, tmp_path, monkeypatch
+):
+    task = classification
+    with open_durable(tmp_path / "f", task.forest()) as forest:
+        forest.partial_fit(task.X, task.y)
+        monkeypatch.setattr(forest._journal, "forget", lambda seen: None)
+        forest.snapshot()
+        left = after_a_crash(tmp_path / "f", tmp_path / "crash")
+    with open_durable(left) as again:
+        assert again.stats()["examples_seen"] == len(task.X)
+        again.partial_fit(task.X_more, task.y_more)
+    with open_durable(left) as again:
+        plain = task.taught().partial_fit(task.X_more, task.y_more)
+        assert state(again, task.queries) == state(plain, task.queries)
+
+
+def test_a_seed_that_was_not_given_is_drawn_once(classification, tmp_path):
+    task = classification
+    with open_durable(tmp_path / "f", task.forest(random_state=None)) as forest:
+        left = after_a_crash(tmp_path / "f", tmp_path / "crash")
+        forest.partial_fit(task.X, task.y)
+        found = forest.fingerprint()
+    for folder, expected in ((tmp_path / "f", found), (left, found)):
+        with open_durable(folder, task.forest(random_state=None)) as again:
+            if folder is left:
+                again.partial_fit(task.X, task.y)
+            assert again.fingerprint() == expected
+
+
+def test_it_begins_with_what_a_model_has_learned_and_leaves_that_alone(task, tmp_path):
+    model = task.taught()
+    before = state(model, task.queries)
+    with open_durable(tmp_path, model) as forest:
+        forest.partial_fit(task.X_more, task.y_more)
+    assert state(model, task.queries) == before
+    with open_durable(tmp_path) as forest:
+        model.partial_fit(task.X_more, task.y_more)
+        assert state(forest, task.queries) == state(model, task.queries)
+
+
+def test_all_that_can_be_given_with_a_batch_comes_back(tmp_path):
+    task = make_task("classifier")
+    frame = pd.DataFrame(task.X, columns=list("abcd"))
+    labels = np.array(["left", "middle", "right"])[task.y]
+    ids = [f"row {i}" for i in range(len(frame))]
+    plain = task.forest()
+    with open_durable(tmp_path, task.forest()) as forest:
+        for learner in (forest, plain):
+            learner.partial_fit(frame, labels, classes=["above", *np.unique(labels)], ids=ids)
+    with open_durable(tmp_path) as forest:
+        assert state(forest, frame[:5]) == state(plain, frame[:5])
+        assert forest.kneighbors(frame[:1], 1)[1].tolist() == [["row 0"]]
+        assert forest.feature_names_in_.tolist() == list("abcd")
+
+
+def test_objects_sparse_rows_and_vectors_come_back(tmp_path):
+    X = np.eye(6, dtype=np.float32)
+    mixed = np.array([2**70, 1, 2**70, 3, 4, 5], dtype=object)
+    cases = {
+        "objects": (BoundaryForestClassifier(n_estimators=3, random_state=0), X, mixed),
+        "sparse": (
+            BoundaryForestRegressor(n_estimators=3, random_state=0),
+            csr_matrix(X),
+            np.arange(6.0),
+        ),
+        "vectors": (BoundaryForest(n_estimators=3, random_state=0), X, X.astype(float)),
+    }
+    for name, (model, rows, y) in cases.items():
+        with open_durable(tmp_path / name, model) as forest:
+            forest.partial_fit(rows, y)
+        with open_durable(tmp_path / name) as forest:
+            assert forest.fingerprint() == model.partial_fit(rows, y).fingerprint()
+            assert forest.predict(rows).tolist() == model.predict(rows).tolist()
+
+
+def test_answers_come_before_what_they_are_about_is_learned(classification, tmp_path):
+    task = classification
+    with open_durable(tmp_path, task.taught()) as forest:
+        said = forest.predict_then_learn(task.X_more, task.y_more)
+    plain = task.taught()
+    assert said.tolist() == plain.predict_then_learn(task.X_more, task.y_more).tolist()
+    with open_durable(tmp_path) as forest:
+        assert forest.fingerprint() == plain.fingerprint()
+
+
+# --- snapshots ------------------------------------------------------------------------------------
+
+
+def journal_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.glob("journal.sqlite*"))
+
+
+def test_a_snapshot_empties_the_journal_and_leaves_no_trace_in_it(retrieval, tmp_path):
+    secret = b"a secret of forty bytes, never found again"[:32]
+    row = np.frombuffer(secret, dtype=np.uint8)[None]
+    with open_durable(tmp_path, retrieval.forest()) as forest:
+        forest.partial_fit(np.repeat(row, 500, axis=0) + np.arange(500, dtype=np.uint8)[:, None])
+        found = b"".join(path.read_bytes() for path in tmp_path.glob("journal.sqlite*"))
+        assert secret in found
+        before = journal_bytes(tmp_path)
+        forest.snapshot()
+        found = b"".join(path.read_bytes() for path in tmp_path.glob("journal.sqlite*"))
+        assert secret not in found
+        assert journal_bytes(tmp_path) > 0
+        assert (tmp_path / "journal.sqlite-wal").stat().st_size == 0
+        assert before > 0
+
+
+def test_snapshots_come_by_rows_and_by_bytes(retrieval, tmp_path):
+    for name, limit in (("rows", {"snapshot_rows": 10}), ("bytes", {"snapshot_bytes": 10 * 32})):
+        folder = tmp_path / name
+        with open_durable(folder, retrieval.forest(), **limit) as forest:
+            forest.partial_fit(retrieval.X[:5])
+            first = (folder / "model.bf").stat().st_size
+            assert forest._journal.n_rows == 5
+            forest.partial_fit(retrieval.X[5:15])
+            assert forest._journal.n_rows == 0
+            assert (folder / "model.bf").stat().st_size > first
+
+
+def test_a_snapshot_that_fails_loses_nothing(retrieval, tmp_path, monkeypatch):
+    with open_durable(tmp_path, retrieval.forest(), snapshot_rows=10) as forest:
+
+        def full(path):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(forest.model, "save", full)
+        with pytest.warns(RuntimeWarning, match="No space left.*the journal is kept"):
+            forest.partial_fit(retrieval.X)
+    with open_durable(tmp_path) as forest:
+        assert forest.fingerprint() == retrieval.forest().fit(retrieval.X).fingerprint()
+
+
+# --- what goes wrong ------------------------------------------------------------------------------
+
+
+def test_a_batch_that_is_refused_is_not_in_the_journal(classification, tmp_path):
+    task = classification
+    with open_durable(tmp_path, task.forest()) as forest:
+        forest.partial_fit(task.X, task.y)
+        with pytest.raises(ValueError, match="features"):
+            forest.partial_fit(task.X_more[:, :2], task.y_more)
+        assert forest._journal.n_rows == len(task.X)
+    with open_durable(tmp_path) as forest:
+        assert forest.fingerprint() == task.taught().fingerprint()
+
+
+def test_labels_that_no_file_takes_are_refused_before_they_are_learned(tmp_path):
+    labels = np.empty(2, dtype=object)
+    labels[:] = [(1, 2), (3, 4)]
+    with open_durable(tmp_path, BoundaryForestClassifier(n_estimators=2)) as forest:
+        with pytest.raises(TypeError, match="str, int, bool, float and bytes"):
+            forest.partial_fit([[0], [1]], labels)
+        assert not hasattr(forest, "classes_")
+
+
+def test_a_batch_that_a_metric_fails_on_is_taken_back(tmp_path):
+    def metric(x, y):
+        if x[0] > 90 or y[0] > 90:
+            raise RuntimeError("too far")
+        return abs(x[0] - y[0])
+
+    model = BoundaryForestNeighbors(n_estimators=2, metric=metric, random_state=0)
+    with open_durable(tmp_path, model) as forest:
+        forest.partial_fit([[1.0], [5.0], [9.0]])
+        with pytest.raises(ValueError, match="metric"):
+            forest.partial_fit([[2.0], [99.0]])
+        forest.partial_fit([[3.0]])
+        found = forest.fingerprint()
+    with pytest.raises(TypeError, match="metric"):
+        open_durable(tmp_path)
+    with open_durable(tmp_path, model) as forest:
+        assert forest.fingerprint() == found
+        assert forest.stats()["examples_seen"] == 4
+
+
+def test_an_interrupt_keeps_what_was_learned_of_a_batch(retrieval, tmp_path, monkeypatch):
+    """The engine publishes block by block; here it is stopped after the first of two."""
+    X = csr_matrix(np.tile(retrieval.X, (20, 1)))
+    monkeypatch.setattr("boundary_forest.blocks.BLOCK_VALUES", 4 * 300)
+    with open_durable(tmp_path, retrieval.forest()) as forest:
+        forest.partial_fit(X[:100])
+        learn = type(forest.model._engine).learn
+        calls = []
+
+        class Stopping:
+            def __init__(self, engine):
+                self.engine = engine
+
+            def __getattr__(self, name):
+                return getattr(self.engine, name)
+
+            def learn(self, *arguments):
+                calls.append(1)
+                if len(calls) == 2:
+                    raise KeyboardInterrupt
+                return learn(self.engine, *arguments)
+
+        forest.model._engine = Stopping(forest.model._engine)
+        with pytest.raises(KeyboardInterrupt):
+            forest.partial_fit(X[100:])
+        forest.model._engine = forest.model._engine.engine
+        kept = forest.stats()["examples_seen"]
+        assert 100 < kept < X.shape[0]
+        assert forest._journal.n_rows == kept
+        found = forest.fingerprint()
+    with open_durable(tmp_path) as forest:
+        assert forest.fingerprint() == found == retrieval.forest().fit(X[:kept]).fingerprint()
+
+
+def test_a_full_disk_is_found_before_anything_is_learned(retrieval, tmp_path, monkeypatch):
+    with open_durable(tmp_path, retrieval.forest()) as forest:
+        forest.partial_fit(retrieval.X)
+        before = answers(forest, retrieval.queries)
+
+        def full(batch):
+            raise JournalError("journal.sqlite: database or disk is full")
+
+        with monkeypatch.context() as fault:
+            fault.setattr(forest._journal, "append", full)
+            with pytest.raises(JournalError, match="full"):
+                forest.partial_fit(retrieval.X_more)
+        assert answers(forest, retrieval.queries) == before
+        forest.partial_fit(retrieval.X_more)
+    with open_durable(tmp_path) as forest:
+        plain = retrieval.taught().partial_fit(retrieval.X_more)
+        assert forest.fingerprint() == plain.fingerprint()
+
+
+def test_one_at_a_time_has_it_open(retrieval, tmp_path):
+    with (
+        open_durable(tmp_path, retrieval.forest()),
+        pytest.raises(JournalError, match="has it open"),
+    ):
+        open_durable(tmp_path)
+
+
+def test_what_was_closed_learns_no_more_but_answers(retrieval, tmp_path):
+    with open_durable(tmp_path, retrieval.forest()) as forest:
+        forest.partial_fit(retrieval.X)
+    with pytest.raises(JournalError, match="was closed"):
+        forest.partial_fit(retrieval.X_more)
+    with pytest.raises(JournalError, match="was closed"):
+        forest.model.partial_fit(retrieval.X_more)
+    assert forest.stats()["examples_seen"] == len(retrieval.X)
+    forest.close()
+
+
+def test_a_wrong_beginning_is_told(classification, tmp_path):
+    task = classification
+    with pytest.raises(FileNotFoundError, match="no forest yet"):
+        open_durable(tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+    open_durable(tmp_path, task.forest()).close()
+    with pytest.raises(ValueError, match="begun with max_children=50, and 9 is given"):
+        open_durable(tmp_path, task.forest(max_children=9))
+    with pytest.raises(ValueError, match="holds a BoundaryForestClassifier"):
+        open_durable(tmp_path, BoundaryForestNeighbors(random_state=0))
+    with pytest.raises(ValueError, match="snapshot_rows must be at least 1"):
+        open_durable(tmp_path, snapshot_rows=0)
+    with open_durable(tmp_path, task.forest(n_jobs=2, random_state=5)) as forest:
+        assert forest.model.n_jobs == 2
+        with pytest.raises(TypeError, match="fit would forget"):
+            forest.fit(task.X, task.y)
+
+
+def test_a_copy_of_the_model_has_no_journal(classification, tmp_path):
+    task = classification
+    with open_durable(tmp_path, task.forest()) as forest:
+        forest.partial_fit(task.X, task.y)
+        copy = pickle.loads(pickle.dumps(forest.model))
+        copy.partial_fit(task.X_more, task.y_more)
+        assert forest.stats()["examples_seen"] == forest._journal.n_rows == len(task.X)
+        assert isinstance(forest, DurableForest)
+
+
+def test_damage_is_told(classification, tmp_path):
+    task = classification
+    with open_durable(tmp_path, task.forest()) as forest:
+        forest.partial_fit(task.X, task.y)
+    journal, snapshot = tmp_path / "journal.sqlite", tmp_path / "model.bf"
+    good = journal.read_bytes()
+    at = good.find(task.X[3].tobytes())
+    journal.write_bytes(good[:at] + b"\xff" + good[at + 1 :])
+    with pytest.raises(JournalError, match="example 0 has another checksum"):
+        open_durable(tmp_path)
+    journal.write_bytes(b"no database at all, but some text that is long enough" * 50)
+    with pytest.raises(JournalError, match="damaged"):
+        open_durable(tmp_path)
+    journal.write_bytes(good)
+    snapshot.write_bytes(snapshot.read_bytes()[:-1])
+    with pytest.raises(ModelFileError):
+        open_durable(tmp_path)
+
+
+# --- kill -9 --------------------------------------------------------------------------------------
+
+
+def test_kill_9_at_any_moment_loses_nothing(tmp_path):
+    """Real processes; BOUNDARY_FOREST_KILLS=200 for more of them than the 25 here."""
+    kills = os.environ.get("BOUNDARY_FOREST_KILLS", "25")
+    script = Path(__file__).with_name("killed_learners.py")
+    done = subprocess.run(
+        [sys.executable, script, kills, tmp_path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["kills"] == int(kills)
+    assert told["learned"] > 0
+    assert told["during"].keys() <= {"learning", "snapshot", "saving"}
