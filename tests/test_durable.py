@@ -275,6 +275,88 @@ def test_an_interrupt_keeps_what_was_learned_of_a_batch(retrieval, tmp_path, mon
         assert forest.fingerprint() == found == retrieval.forest().fit(X[:kept]).fingerprint()
 
 
+def test_an_interrupt_right_after_a_batch_was_written_down_takes_it_back(retrieval, tmp_path):
+    with open_durable(tmp_path, retrieval.forest()) as forest:
+        forest.partial_fit(retrieval.X)
+        sql = forest._journal._sql
+
+        class Interrupted:
+            """The signal comes while the disk is synced, and Python sees it when that is done."""
+
+            def __getattr__(self, name):
+                return getattr(sql, name)
+
+            def execute(self, statement, *arguments):
+                found = sql.execute(statement, *arguments)
+                if statement == "COMMIT":
+                    forest._journal._sql = sql
+                    raise KeyboardInterrupt
+                return found
+
+        forest._journal._sql = Interrupted()
+        with pytest.raises(KeyboardInterrupt):
+            forest.partial_fit(retrieval.X_more)
+        assert forest._journal.n_rows == forest.stats()["examples_seen"] == len(retrieval.X)
+        forest.partial_fit(retrieval.X_more)
+    with open_durable(tmp_path) as forest:
+        plain = retrieval.taught().partial_fit(retrieval.X_more)
+        assert forest.fingerprint() == plain.fingerprint()
+
+
+def test_a_journal_that_cannot_be_told_what_was_not_learned_is_not_gone_on_with(
+    tmp_path, monkeypatch
+):
+    failing = [True]
+
+    def metric(x, y):
+        if failing[0] and max(x[0], y[0]) > 90:
+            raise RuntimeError("too far")
+        return abs(x[0] - y[0])
+
+    def full(*_):
+        raise JournalError("journal.sqlite: database or disk is full")
+
+    model = BoundaryForestNeighbors(n_estimators=2, metric=metric, random_state=0)
+    with open_durable(tmp_path, model) as forest:
+        forest.partial_fit([[1.0], [5.0], [9.0]])
+        monkeypatch.setattr(forest._journal, "replace", full)
+        with pytest.raises(JournalError, match="full"):
+            forest.partial_fit([[2.0], [99.0]])
+        for use in (lambda: forest.partial_fit([[3.0]]), forest.snapshot):
+            with pytest.raises(JournalError, match="close it and open it again"):
+                use()
+    failing[0] = False
+    with open_durable(tmp_path, model) as forest:
+        assert forest.stats()["examples_seen"] == 5
+
+
+@pytest.mark.parametrize("ending", ["pass", "forest.close()", "forest.partial_fit(X, y)"])
+def test_a_fork_leaves_the_journal_to_its_parent(tmp_path, ending):
+    """SQLite, closed by a fork, would delete the log that the parent writes to."""
+    script = f"""
+import os, shutil, sys
+import numpy as np
+from boundary_forest import BoundaryForestClassifier, JournalError, open_durable
+X, y = np.arange(20.0)[:, None], np.arange(20) % 3
+forest = open_durable("f", BoundaryForestClassifier(n_estimators=2, random_state=0))
+forest.partial_fit(X[:10], y[:10])
+child = os.fork()
+if child == 0:
+    try:
+        {ending}
+    except JournalError as error:
+        assert "a fork of" in str(error)
+        sys.exit(0)
+    sys.exit("partial_fit" in {ending!r})
+assert os.waitpid(child, 0)[1] == 0
+forest.partial_fit(X[10:], y[10:])
+shutil.copytree("f", "crash")
+with open_durable("crash") as again:
+    assert again.fingerprint() == forest.fingerprint()
+"""
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
+
+
 def test_a_full_disk_is_found_before_anything_is_learned(retrieval, tmp_path, monkeypatch):
     with open_durable(tmp_path, retrieval.forest()) as forest:
         forest.partial_fit(retrieval.X)

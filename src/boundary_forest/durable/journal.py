@@ -8,8 +8,11 @@ and the log is cut off.
 
 from __future__ import annotations
 
+import ctypes
+import os
 import sqlite3
 import threading
+import weakref
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,6 +61,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._process = os.getpid()
         self._lock = threading.RLock()
         with self._telling():
             self._sql = sqlite3.connect(
@@ -69,6 +73,12 @@ class Journal:
         except BaseException:
             self._sql.close()
             raise
+        _opened.add(self)
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether this process is a fork of the one that opened it, whose alone it is."""
+        return os.getpid() != self._process
 
     def _set_up(self) -> None:
         for setting in _SETTINGS:
@@ -91,20 +101,24 @@ class Journal:
 
     def append(self, batch: Batch) -> None:
         """Returns once the batch is on the disk."""
-        row = (batch.first, batch.n, zlib.crc32(batch.contents), batch.contents)
         with self._lock, self._telling():
             with self._transaction():
-                self._sql.execute("INSERT INTO batches VALUES (?, ?, ?, ?)", row)
+                self._insert(batch)
             self.n_rows += batch.n
             self.n_bytes += len(batch.contents)
 
-    def take_back(self, batch: Batch) -> None:
-        """Forget a batch that was not learned."""
+    def _insert(self, batch: Batch) -> None:
+        row = (batch.first, batch.n, zlib.crc32(batch.contents), batch.contents)
+        self._sql.execute("INSERT INTO batches VALUES (?, ?, ?, ?)", row)
+
+    def replace(self, batch: Batch, part: Batch | None) -> None:
+        """Put what was learned of a batch in its place, if it is there; None if that is nothing."""
         with self._lock, self._telling():
             with self._transaction():
                 self._sql.execute("DELETE FROM batches WHERE first = ?", (batch.first,))
-            self.n_rows -= batch.n
-            self.n_bytes -= len(batch.contents)
+                if part is not None:
+                    self._insert(part)
+            self._count()
 
     def batches(self) -> Iterator[Batch]:
         """All of them in order, checked."""
@@ -129,7 +143,9 @@ class Journal:
             self._count()
 
     def close(self) -> None:
-        """Let others open it."""
+        """Let others open it; a fork leaves it to its parent."""
+        if self.is_inherited:
+            return
         with self._lock:
             self._sql.close()
 
@@ -159,3 +175,19 @@ class Journal:
             else:
                 what = str(error)
             raise JournalError(f"{self.path}: {what}") from error
+
+
+_opened: weakref.WeakSet[Journal] = weakref.WeakSet()
+
+
+def _leave_to_parent() -> None:
+    """In a fork: never close what is the parent's.
+
+    SQLite would empty the log and delete it, and what the parent learns from then on would be
+    written to a file that has no name. So the fork keeps the connection for ever, as it ends too.
+    """
+    for journal in _opened:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(journal._sql))
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)

@@ -63,6 +63,7 @@ class DurableForest:
         self._snapshot_bytes = snapshot_bytes
         self._saving = threading.Lock()
         self._closed = False
+        self._differs = False  # the journal from what was learned
         model._journal = self
 
     def partial_fit(self, X: Any, y: Any = None, **more: Any) -> Self:
@@ -125,6 +126,8 @@ class DurableForest:
 
     def close(self) -> None:
         """Let others open the folder. What was learned is kept, and will be replayed."""
+        if self._journal.is_inherited:  # and so may be the locks, held by threads that are not here
+            return
         with self._saving, self.model._learning():
             self._closed = True
             self._journal.close()
@@ -138,6 +141,16 @@ class DurableForest:
     def _opened(self) -> BaseBoundaryForest:
         if self._closed:
             raise JournalError(f"{self.path} was closed: open it again with open_durable")
+        if self._differs:
+            raise JournalError(
+                f"{self.path}: a batch was not learned whole, and the journal could not be told: "
+                "close it and open it again"
+            )
+        if self._journal.is_inherited:
+            raise JournalError(
+                f"{self.path} is open in the process that this one is a fork of: learn there, or "
+                "close it there and open it here"
+            )
         return self.model
 
     def _snapshot_if_due(self) -> None:
@@ -172,16 +185,16 @@ class DurableForest:
             getattr(draft, "feature_names_in_", None) if first == 0 else None,
         )
         batch = Batch(first, X.shape[0], packed(examples))
-        self._journal.append(batch)
         try:
+            self._journal.append(batch)
             yield
-        except BaseException:
-            n_learned = engine.seen - first
-            if n_learned < batch.n:
-                self._journal.take_back(batch)
-            if 0 < n_learned < batch.n:
-                part = Batch(first, n_learned, packed(examples.first(n_learned)))
-                self._journal.append(part)
+        except BaseException:  # an interrupt too, perhaps after the batch was written down
+            n = engine.seen - first
+            if n < batch.n:
+                self._differs = True  # for good, if this fails
+                part = Batch(first, n, packed(examples.first(n))) if n > 0 else None
+                self._journal.replace(batch, part)
+                self._differs = False
             raise
 
 
