@@ -140,6 +140,38 @@ def test_objects_sparse_rows_and_vectors_come_back(tmp_path):
             assert forest.predict(rows).tolist() == model.predict(rows).tolist()
 
 
+@pytest.mark.filterwarnings("error::UserWarning")
+@pytest.mark.parametrize("n_in_snapshot", [0, 1])
+def test_names_of_features_come_back_without_a_warning(classification, tmp_path, n_in_snapshot):
+    task = classification
+    frame = pd.DataFrame(task.X, columns=list("abcd"))
+    plain = task.forest()
+    with open_durable(tmp_path, task.forest()) as forest:
+        for i, at in enumerate(range(0, len(frame), BATCH)):
+            for learner in (forest, plain):
+                learner.partial_fit(frame[at : at + BATCH], task.y[at : at + BATCH])
+            if i + 1 == n_in_snapshot:
+                forest.snapshot()
+    with open_durable(tmp_path) as forest:
+        assert forest.feature_names_in_.tolist() == list("abcd")
+        assert state(forest, frame[:5]) == state(plain, frame[:5])
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector")
+def test_declared_classes_of_any_form_come_back(classification, tmp_path):
+    task = classification
+    for name, classes in {
+        "a list": [0, 1, 2, 7],
+        "a column": np.array([[0], [1], [2], [7]]),
+        "pandas": pd.Index([0, 1, 2, 7], dtype="Int64"),
+    }.items():
+        with open_durable(tmp_path / name, task.forest()) as forest:
+            forest.partial_fit(task.X, task.y, classes=classes)
+        with open_durable(tmp_path / name) as forest:
+            assert forest.classes_.tolist() == [0, 1, 2, 7]
+            assert forest.fingerprint() == task.taught().fingerprint()
+
+
 def test_answers_come_before_what_they_are_about_is_learned(classification, tmp_path):
     task = classification
     with open_durable(tmp_path, task.taught()) as forest:
@@ -196,6 +228,21 @@ def test_a_snapshot_that_fails_loses_nothing(retrieval, tmp_path, monkeypatch):
             forest.partial_fit(retrieval.X)
     with open_durable(tmp_path) as forest:
         assert forest.fingerprint() == retrieval.forest().fit(retrieval.X).fingerprint()
+
+
+def test_a_batch_that_was_learned_is_acknowledged_whatever_its_snapshot_does(
+    classification, tmp_path
+):
+    """Else it would be learned again."""
+    task = classification
+    with open_durable(tmp_path, task.forest(), snapshot_rows=len(task.X) + 1) as forest:
+        forest.partial_fit(task.X, task.y)
+        forest.set_params(metric_params={"no": object()})  # of which no file can be made
+        with pytest.warns(RuntimeWarning, match="not JSON.*the journal is kept"):
+            forest.partial_fit(task.X_more, task.y_more)
+    with open_durable(tmp_path) as forest:
+        plain = task.taught().partial_fit(task.X_more, task.y_more)
+        assert forest.fingerprint() == plain.fingerprint()
 
 
 # --- what goes wrong ------------------------------------------------------------------------------
@@ -395,11 +442,27 @@ def test_what_was_closed_learns_no_more_but_answers(retrieval, tmp_path):
     forest.close()
 
 
+@pytest.mark.parametrize("n_learned", [0, 20])
+def test_no_way_leads_to_forgetting(retrieval, tmp_path, n_learned):
+    with open_durable(tmp_path, retrieval.forest()) as forest:
+        if n_learned:
+            forest.partial_fit(retrieval.X[:n_learned])
+            forest.snapshot()
+        for forget in (forest.fit, forest.fit_transform, forest.model.fit):
+            with pytest.raises(TypeError, match="fit would forget"):
+                forget(retrieval.X)
+        assert forest._journal.n_rows == 0
+
+
 def test_a_wrong_beginning_is_told(classification, tmp_path):
     task = classification
     with pytest.raises(FileNotFoundError, match="no forest yet"):
         open_durable(tmp_path / "none")
     assert not (tmp_path / "none").exists()
+    with pytest.raises(TypeError, match="must be a forest"):
+        open_durable(tmp_path / "none", task)
+    with pytest.raises(ValueError, match="'metric' parameter"):
+        open_durable(tmp_path, task.forest(metric="none of them"))
     open_durable(tmp_path, task.forest()).close()
     with pytest.raises(ValueError, match="begun with max_children=50, and 9 is given"):
         open_durable(tmp_path, task.forest(max_children=9))

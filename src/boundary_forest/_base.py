@@ -133,6 +133,11 @@ class BaseBoundaryForest(SavedForest, BaseEstimator):
     ) -> NDArray[Any] | None:
         """Learn; if ``predict``, tell what was said of each row before it was learned."""
         with self._learning():
+            if reset and "_journal" in self.__dict__:
+                raise TypeError(
+                    "fit would forget what a durable forest is to keep: use partial_fit, or open "
+                    "another folder"
+                )
             offline = reset and self.offline
             reset = reset or not hasattr(self, "_engine")
             draft = self._view()

@@ -58,7 +58,8 @@ def packed(examples: Examples) -> bytes:
         values = getattr(examples, name)
         if values is None:
             continue
-        arrays |= {"y.vectors": values} if values.ndim == 2 else column_arrays(name, values)
+        vectors = name == "y" and values.ndim == 2
+        arrays |= {"y.vectors": values} if vectors else column_arrays(name, values)
     return save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
 
 

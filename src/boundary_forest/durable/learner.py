@@ -161,7 +161,7 @@ class DurableForest:
             return
         try:
             self.snapshot()
-        except (OSError, JournalError) as error:  # what was learned is safe all the same
+        except Exception as error:  # what was learned is safe all the same, so it must not fail
             warnings.warn(
                 f"no snapshot could be saved ({error}); the journal is kept, and it will be tried "
                 "again after the next batch",
@@ -181,7 +181,7 @@ class DurableForest:
             X,
             draft._labels_given(y),
             ids,
-            None if classes is None else np.asarray(classes),
+            None if classes is None else draft._labels_given(classes),
             getattr(draft, "feature_names_in_", None) if first == 0 else None,
         )
         batch = Batch(first, X.shape[0], packed(examples))
@@ -252,6 +252,8 @@ def open_durable(
     for name, value in (("snapshot_rows", snapshot_rows), ("snapshot_bytes", snapshot_bytes)):
         if value is not None and not value >= 1:
             raise ValueError(f"{name} must be at least 1 or None, got {value!r}")
+    if model is not None and not isinstance(model, BaseBoundaryForest):
+        raise TypeError(f"model must be a forest of boundary_forest, got {type(model).__name__}")
     folder = Path(path)
     snapshot = folder / SNAPSHOT
     if model is None and not snapshot.exists():
@@ -279,6 +281,7 @@ def _beginning(model: Any) -> Any:
     if hasattr(model, "_engine"):
         return model
     model = clone(model)
+    model._validate_params()  # a folder that was begun with wrong ones could not be gone on with
     if not isinstance(model.random_state, int | np.integer):
         seed = int(check_random_state(model.random_state).randint(2**31))
         model.set_params(random_state=seed)
@@ -311,6 +314,7 @@ def _seen(forest: Any) -> int:
 
 def _replay(forest: Any, journal: Journal) -> None:
     """Learn what the snapshot does not have."""
+    names = forest.__dict__.pop("feature_names_in_", None)  # rows in the journal have none
     for batch in journal.batches():
         seen = _seen(forest)
         if batch.first + batch.n <= seen:  # the crash came before the journal was emptied
@@ -327,5 +331,6 @@ def _replay(forest: Any, journal: Journal) -> None:
         forest._learn(
             examples.X, examples.y, reset=False, classes=examples.classes, ids=examples.ids
         )
-        if examples.feature_names is not None:
-            forest.feature_names_in_ = examples.feature_names
+        names = names if examples.feature_names is None else examples.feature_names
+    if names is not None:
+        forest.feature_names_in_ = names
