@@ -183,3 +183,29 @@ def test_a_changed_document_is_found_by_its_checksum(made, tmp_path):
     (tmp_path / "model.bf").write_bytes(content)
     with pytest.raises(ModelFileError, match="document has another checksum"):
         load(tmp_path / "model.bf")
+
+
+class Empty:
+    """An array without an element, which may have any length in another dimension."""
+
+    nbytes = 0
+
+    def __init__(self, dtype, shape):
+        self.dtype, self.shape = np.dtype(dtype), shape
+
+    def tobytes(self):
+        return b""
+
+
+@pytest.mark.parametrize("length", [0, 2**30, 2**31, 2**62, 2**63, 2**64 - 1])
+def test_empty_arrays_of_any_shape_are_refused(made, tmp_path, length):
+    for name, dtype in (("feature_names", "<u4"), ("ids", "<u4"), ("labels", "<f8")):
+        for shape in ((0, length), (length, 0)):
+            parts = Parts(made["classes"])
+            for part in (f"{name}.text", f"{name}.ends", name):
+                parts.arrays.pop(part, None)
+            parts.arrays[name] = Empty(dtype, shape)
+            parts.document["forest"]["has_feature_names"] = name == "feature_names"
+            (tmp_path / "model.bf").write_bytes(parts.content())
+            with pytest.raises(ModelFileError, match=name):
+                load(tmp_path / "model.bf")

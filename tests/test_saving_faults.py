@@ -9,13 +9,14 @@ import random
 import resource
 import signal
 import stat
+import threading
 import time
 
 import numpy as np
 import pytest
 
-from boundary_forest import BoundaryForestNeighbors, load
-from boundary_forest.model_file import writing
+from boundary_forest import BoundaryForestNeighbors, ModelFileError, load
+from boundary_forest.model_file import reading, writing
 
 KILLS = int(os.environ.get("BOUNDARY_FOREST_KILLS", "30"))
 
@@ -156,3 +157,42 @@ def test_a_process_killed_while_saving_leaves_a_whole_file(saved, small, large):
         seen.add(load(saved).fingerprint())
         assert seen <= either
     assert seen == either or KILLS < 30
+
+
+def test_a_file_that_is_saved_again_while_it_is_opened_is_read_whole(
+    small, large, tmp_path, monkeypatch
+):
+    """A reader opens it by name twice: itself, and by the library that reads the header."""
+    path = tmp_path / "model.bf"
+    for first, second in ((small, large), (small, forest_of(300, seed=2))):
+        first.save(path)
+
+        def replaced(name, *, second=second, **how):
+            monkeypatch.undo()
+            second.save(name)
+            return reading.safe_open(name, **how)
+
+        monkeypatch.setattr(reading, "safe_open", replaced)
+        assert load(path).fingerprint() == second.fingerprint()
+
+
+def test_a_file_that_is_replaced_again_and_again_is_given_up(small, tmp_path, monkeypatch):
+    small.save(tmp_path / "model.bf")
+    monkeypatch.setattr(reading, "MOST_TRIES", 3)
+    monkeypatch.setattr(os.path, "samestat", lambda one, other: False)
+    with pytest.raises(ModelFileError, match="again and again"):
+        load(tmp_path / "model.bf")
+
+
+def test_a_file_is_replaced_where_no_thread_can_start(large, saved, monkeypatch):
+    """As when a process ends, and saves in an exit handler."""
+
+    def start(thread):
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    open_before = len(os.listdir("/proc/self/fd"))
+    with monkeypatch.context() as fault:
+        fault.setattr(threading.Thread, "start", start)
+        large.save(saved)
+    assert len(os.listdir("/proc/self/fd")) == open_before
+    assert load(saved).fingerprint() == large.fingerprint()

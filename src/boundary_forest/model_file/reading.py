@@ -33,6 +33,7 @@ from boundary_forest.model_file.layout import (
 )
 
 BLOCK_BYTES = 1 << 20  # read at once, so that their checksum finds them in cache
+MOST_TRIES = 100  # to open a file that others save to meanwhile
 
 
 class Arrays:
@@ -125,13 +126,27 @@ class ModelFile(Arrays):
             raise IsADirectoryError(f"{self.path} is a directory, not a model file")
         if not stat.S_ISREG(mode):  # reading a pipe might never end
             raise self.error("it is not a regular file")
-        self._file: BinaryIO = open(path, "rb")  # noqa: SIM115, it is a context manager itself
+        for _ in range(MOST_TRIES):
+            if self._open_and_read_header():
+                return
+        raise self.error("it is replaced again and again while it is read")
+
+    def _open_and_read_header(self) -> bool:
+        """Whether that was one and the same file; else a new one was saved in between."""
+        self._file: BinaryIO = open(self.path, "rb")  # noqa: SIM115, it is a context manager itself
+        opened = os.fstat(self._file.fileno())
+        self.size = opened.st_size
+        done = False
         try:
-            self.size = os.fstat(self._file.fileno()).st_size
             self._read_header()
-        except BaseException:
-            self.close()
-            raise
+            done = os.path.samestat(opened, os.stat(self.path))
+        except ModelFileError:
+            if os.path.samestat(opened, os.stat(self.path)):
+                raise
+        finally:
+            if not done:
+                self.close()
+        return done
 
     def close(self) -> None:
         """Arrays that were asked for stay, mapped ones too."""
@@ -223,7 +238,8 @@ class ModelFile(Arrays):
             checksum = crc32(block, checksum)
         if self._checksums[name] != shown(checksum):
             raise self.error("it has another checksum than it was written with", name)
-        return data.view(entry.dtype).reshape(entry.shape)
+        with self.checking(name):  # an empty array may have any length in another dimension
+            return data.view(entry.dtype).reshape(entry.shape)
 
     def mapped(self, name: str) -> NDArray[Any]:
         """The array in its file, none of it read; the mapping lives as long as the array."""

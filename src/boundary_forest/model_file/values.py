@@ -65,7 +65,8 @@ def read_column(file: Arrays, name: str) -> NDArray[Any]:
         n, width = entry.shape
         if width == 0 or (values > LAST_CODE_POINT).any():
             raise file.error("it is not text", name)
-        return values.view(f"U{width}").reshape(n)
+        with file.checking(name):
+            return values.view(f"U{width}").reshape(n)
     file.expect(entry, entry.dtype.name, 1)
     if entry.dtype == np.bool_ and (values.view(np.uint8) > 1).any():
         raise file.error("it has a value that is neither true nor false", name)

@@ -72,7 +72,10 @@ def _freed_later(path: Path) -> Iterator[None]:
         yield
     finally:
         if old is not None:
-            threading.Thread(target=os.close, args=(old,)).start()
+            try:
+                threading.Thread(target=os.close, args=(old,)).start()
+            except RuntimeError:  # too many threads, or the interpreter is about to end
+                os.close(old)
 
 
 @contextmanager
