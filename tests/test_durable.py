@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,7 @@ from boundary_forest import (
     ModelFileError,
     open_durable,
 )
+from boundary_forest.model_file import writing
 
 BATCH = 7
 
@@ -421,6 +423,23 @@ def test_a_full_disk_is_found_before_anything_is_learned(retrieval, tmp_path, mo
     with open_durable(tmp_path) as forest:
         plain = retrieval.taught().partial_fit(retrieval.X_more)
         assert forest.fingerprint() == plain.fingerprint()
+
+
+def test_a_batch_too_large_for_the_journal_is_refused(retrieval, tmp_path):
+    with open_durable(tmp_path, retrieval.forest()) as forest:
+        forest._journal._sql.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1000)
+        with pytest.raises(JournalError, match="smaller batches"):
+            forest.partial_fit(np.tile(retrieval.X, (20, 1)))
+        forest.partial_fit(retrieval.X[:3])
+    with open_durable(tmp_path) as forest:
+        assert forest.stats()["examples_seen"] == 3
+
+
+def test_the_names_of_new_folders_are_brought_to_the_disk(retrieval, tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(writing, "sync_folder", synced.append)
+    open_durable(tmp_path / "a" / "b", retrieval.forest()).close()
+    assert synced[:2] == [tmp_path, tmp_path / "a"]
 
 
 def test_one_at_a_time_has_it_open(retrieval, tmp_path):

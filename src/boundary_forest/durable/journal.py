@@ -108,6 +108,12 @@ class Journal:
             self.n_bytes += len(batch.contents)
 
     def _insert(self, batch: Batch) -> None:
+        most = self._sql.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) - 100  # for the other columns
+        if len(batch.contents) > most:
+            raise JournalError(
+                f"{self.path}: these {batch.n:,} examples take {len(batch.contents):,} bytes, and "
+                f"at most {most:,} can be written at once: learn them in smaller batches"
+            )
         row = (batch.first, batch.n, zlib.crc32(batch.contents), batch.contents)
         self._sql.execute("INSERT INTO batches VALUES (?, ?, ?, ?)", row)
 

@@ -24,7 +24,7 @@ from boundary_forest._base import BaseBoundaryForest
 from boundary_forest.durable.batches import Examples, packed, unpacked
 from boundary_forest.durable.journal import Batch, Journal
 from boundary_forest.errors import JournalError
-from boundary_forest.model_file import remove_unfinished
+from boundary_forest.model_file import make_folder, remove_unfinished
 from boundary_forest.persistence import FUNCTIONS, load
 
 SNAPSHOT = "model.bf"
@@ -162,6 +162,8 @@ class DurableForest:
         try:
             self.snapshot()
         except Exception as error:  # what was learned is safe all the same, so it must not fail
+            if self._closed:  # by another thread, just now
+                return
             warnings.warn(
                 f"no snapshot could be saved ({error}); the journal is kept, and it will be tried "
                 "again after the next batch",
@@ -258,7 +260,7 @@ def open_durable(
     snapshot = folder / SNAPSHOT
     if model is None and not snapshot.exists():
         raise FileNotFoundError(f"{folder} has no forest yet: give the model to begin with")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     journal = Journal(folder / JOURNAL)
     try:
         remove_unfinished(folder)
@@ -328,9 +330,13 @@ def _replay(forest: Any, journal: Journal) -> None:
         examples = unpacked(batch.contents, where)
         if examples.X.shape[0] != batch.n:
             raise JournalError(f"{where}: it has {examples.X.shape[0]} examples, not {batch.n}")
-        forest._learn(
-            examples.X, examples.y, reset=False, classes=examples.classes, ids=examples.ids
-        )
+        try:
+            forest._learn(
+                examples.X, examples.y, reset=False, classes=examples.classes, ids=examples.ids
+            )
+        except Exception as error:  # a function that fails, and perhaps failed then too
+            error.add_note(f"{where}: it cannot be learned again; all before it can")
+            raise
         names = names if examples.feature_names is None else examples.feature_names
     if names is not None:
         forest.feature_names_in_ = names

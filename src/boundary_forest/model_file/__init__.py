@@ -8,7 +8,7 @@ This package knows files, not forests: ``writing.py`` replaces a file as a whole
 
 from boundary_forest.model_file.layout import VERSION, Streamed
 from boundary_forest.model_file.reading import Arrays, ModelFile, PackedArrays
-from boundary_forest.model_file.writing import remove_unfinished, write_model
+from boundary_forest.model_file.writing import make_folder, remove_unfinished, write_model
 
 __all__ = [
     "VERSION",
@@ -16,6 +16,7 @@ __all__ = [
     "ModelFile",
     "PackedArrays",
     "Streamed",
+    "make_folder",
     "remove_unfinished",
     "write_model",
 ]

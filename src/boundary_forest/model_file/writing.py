@@ -58,6 +58,24 @@ def _blocks(array: NDArray[Any] | Streamed) -> Iterator[NDArray[Any]]:
         yield array
 
 
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above that are missing, so that a crash does not lose its name."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    sync_folder(folder.parent)
+
+
 @contextmanager
 def _freed_later(path: Path) -> Iterator[None]:
     """What is at ``path`` may be replaced inside without waiting for its memory to be freed.
@@ -109,8 +127,4 @@ def _replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with suppress(OSError):
             temporary.unlink()
         raise
-    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(target.parent)
