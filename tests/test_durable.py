@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import pickle
@@ -448,6 +449,27 @@ def test_one_at_a_time_has_it_open(retrieval, tmp_path):
         pytest.raises(JournalError, match="has it open"),
     ):
         open_durable(tmp_path)
+
+
+def test_a_copy_of_the_folder_lets_no_other_process_in(retrieval, tmp_path):
+    """To close a file drops all of SQLite's locks on it that the process has."""
+    folder = tmp_path / "f"
+    script = f"import boundary_forest; boundary_forest.open_durable({str(folder)!r})"
+    with open_durable(folder, retrieval.forest()) as forest:
+        forest.partial_fit(retrieval.X)
+        after_a_crash(folder, tmp_path / "copy")
+        other = [sys.executable, "-c", script]
+        done = subprocess.run(other, capture_output=True, text=True, check=False)
+        assert "JournalError" in done.stderr
+        assert "has it open" in done.stderr
+    subprocess.run(other, check=True)
+
+
+def test_a_forest_that_was_dropped_can_be_opened_again(retrieval, tmp_path):
+    open_durable(tmp_path, retrieval.forest()).partial_fit(retrieval.X)
+    gc.collect()
+    with open_durable(tmp_path) as forest:
+        assert forest.stats()["examples_seen"] == len(retrieval.X)
 
 
 def test_what_was_closed_learns_no_more_but_answers(retrieval, tmp_path):

@@ -9,6 +9,7 @@ and the log is cut off.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import sqlite3
 import threading
@@ -38,6 +39,25 @@ _BATCHES = (
     "checksum INTEGER NOT NULL, contents BLOB NOT NULL)"
 )
 
+_IN_USE = "another process, or this one, has it open"
+
+
+def _locked(folder: Path) -> int:
+    """The folder, opened and locked.
+
+    SQLite's own lock is lost as soon as this process closes the database once, whoever opened it:
+    to copy the folder is enough. This one is not.
+    """
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(opened)
+        raise JournalError(f"{folder}: {_IN_USE}") from None
+    except OSError:  # a file system that locks no folders has SQLite's lock still
+        pass
+    return opened
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -63,15 +83,17 @@ class Journal:
         self.path = path
         self._process = os.getpid()
         self._lock = threading.RLock()
-        with self._telling():
-            self._sql = sqlite3.connect(
-                path, isolation_level=None, timeout=0, check_same_thread=False
-            )
+        self._unlock_folder = weakref.finalize(self, os.close, _locked(path.parent))
         try:
             with self._telling():
+                self._sql = sqlite3.connect(
+                    path, isolation_level=None, timeout=0, check_same_thread=False
+                )
                 self._set_up()
         except BaseException:
-            self._sql.close()
+            if hasattr(self, "_sql"):
+                self._sql.close()
+            self._unlock_folder()
             raise
         _opened.add(self)
 
@@ -154,6 +176,7 @@ class Journal:
             return
         with self._lock:
             self._sql.close()
+            self._unlock_folder()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -175,7 +198,7 @@ class Journal:
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorname", "")
             if code.startswith("SQLITE_BUSY"):
-                what = "another process, or this one, has it open"
+                what = _IN_USE
             elif code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
                 what = f"it is damaged ({error})"
             else:
@@ -193,6 +216,7 @@ def _leave_to_parent() -> None:
     written to a file that has no name. So the fork keeps the connection for ever, as it ends too.
     """
     for journal in _opened:
+        journal._unlock_folder()  # the parent keeps it locked
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(journal._sql))
 
 
