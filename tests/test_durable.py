@@ -325,7 +325,8 @@ def test_an_interrupt_keeps_what_was_learned_of_a_batch(retrieval, tmp_path, mon
         assert forest.fingerprint() == found == retrieval.forest().fit(X[:kept]).fingerprint()
 
 
-def test_an_interrupt_right_after_a_batch_was_written_down_takes_it_back(retrieval, tmp_path):
+@pytest.mark.parametrize("last", ["BEGIN IMMEDIATE", "INSERT INTO batches", "COMMIT"])
+def test_an_interrupt_while_a_batch_is_written_down_takes_it_back(retrieval, tmp_path, last):
     with open_durable(tmp_path, retrieval.forest()) as forest:
         forest.partial_fit(retrieval.X)
         sql = forest._journal._sql
@@ -338,7 +339,7 @@ def test_an_interrupt_right_after_a_batch_was_written_down_takes_it_back(retriev
 
             def execute(self, statement, *arguments):
                 found = sql.execute(statement, *arguments)
-                if statement == "COMMIT":
+                if statement.startswith(last):
                     forest._journal._sql = sql
                     raise KeyboardInterrupt
                 return found

@@ -181,8 +181,8 @@ class Journal:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         with self._lock:
-            self._sql.execute("BEGIN IMMEDIATE")
-            try:
+            try:  # an interrupt may come as soon as it has begun
+                self._sql.execute("BEGIN IMMEDIATE")
                 yield
                 self._sql.execute("COMMIT")
             except BaseException:
