@@ -129,16 +129,16 @@ class BaseBoundaryForest(SavedForest, BaseEstimator):
         reset: bool,
         classes: Any = None,
         ids: Any = None,
-        predict: bool = False,
+        telling: Callable[[Self, NDArray[np.float64]], NDArray[Any]] | None = None,
     ) -> NDArray[Any] | None:
-        """Learn; if ``predict``, tell what was said of each row before it was learned."""
+        """Learn; with ``telling``, give what it makes of the estimates from before each row."""
         with self._learning():
             offline = reset and self.offline
             reset = reset or not hasattr(self, "_engine")
             draft = self._view()
             X, labels, names = draft._prepare(X, y, ids, reset=reset, classes=classes)
             engine, n_threads = draft._engine, self._n_threads()
-            learn = engine.predict_then_learn if predict else engine.learn
+            learn = engine.learn if telling is None else engine.predict_then_learn
             said, start = [], 0
             recorded = self._recorded(draft, X, y, names, classes)
             with recorded, self._becoming(draft, names, reset=reset):
@@ -148,7 +148,7 @@ class BaseBoundaryForest(SavedForest, BaseEstimator):
                         learn_block = engine.learn_offline if offline else learn
                         said.append(learn_block(rows, part, n_threads))
                         start += len(rows)
-            return self._answers(joined(said)) if predict else None
+            return None if telling is None else telling(self, joined(said))
 
     def _prepare(
         self, X: Any, y: Any, ids: Any, *, reset: bool, classes: Any

@@ -25,7 +25,7 @@ from boundary_forest.durable.batches import Examples, packed, unpacked
 from boundary_forest.durable.journal import Batch, Journal
 from boundary_forest.errors import JournalError
 from boundary_forest.model_file import remove_unfinished
-from boundary_forest.persistence import FUNCTIONS, load
+from boundary_forest.persistence import FUNCTIONS, load_forest
 
 SNAPSHOT = "model.bf"
 JOURNAL = "journal.sqlite"
@@ -45,6 +45,10 @@ class DurableForest:
         The forest itself, to be asked as one likes; only the durable one may teach it.
     path : Path
         The folder.
+    note : str or None
+        A text of your own, such as how far a source has been read. It goes to the disk in one piece
+        with every batch that is learned while it is set; when the folder is opened again, it is the
+        one that went with the last batch. ``keep_note`` writes it by itself.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class DurableForest:
         self._snapshot_bytes = snapshot_bytes
         self._saving = threading.Lock()
         self._closed = False
+        self.note = journal.note(_seen(model))
         model._journal = self
 
     def partial_fit(self, X: Any, y: Any = None, **more: Any) -> Self:
@@ -97,6 +102,30 @@ class DurableForest:
         answers = model.predict_then_learn(X, y, **more)
         self._snapshot_if_due()
         return answers
+
+    def predict_proba_then_learn(self, X: Any, y: Any, **more: Any) -> Any:
+        """As the estimator's; returns the shares when what was learned is on the disk.
+
+        Parameters
+        ----------
+        X, y, **more
+            As for the estimator.
+
+        Returns
+        -------
+        shares : ndarray of shape (n_samples, n_classes)
+        """
+        model: Any = self._opened()
+        shares = model.predict_proba_then_learn(X, y, **more)
+        self._snapshot_if_due()
+        return shares
+
+    def keep_note(self) -> None:
+        """Bring the note to the disk though nothing was learned."""
+        model = self._opened()
+        with model._learning():
+            if self.note is not None:
+                self._journal.keep_note(_seen(model), self.note)
 
     def fit(self, X: Any, y: Any = None, **more: Any) -> None:
         """Not for a durable forest: it would forget all.
@@ -171,7 +200,7 @@ class DurableForest:
             None if classes is None else np.asarray(classes),
             getattr(draft, "feature_names_in_", None) if first == 0 else None,
         )
-        batch = Batch(first, X.shape[0], packed(examples))
+        batch = Batch(first, X.shape[0], packed(examples), self.note)
         self._journal.append(batch)
         try:
             yield
@@ -249,7 +278,7 @@ def open_durable(
         remove_unfinished(folder)
         if not snapshot.exists():
             _beginning(model).save(snapshot)
-        forest = load(snapshot, mmap=mmap, **_functions(model))
+        forest = load_forest(snapshot, mmap=mmap, **_functions(model))
         if model is not None:
             _check_same(model, forest, folder)
         _replay(forest, journal)
@@ -265,7 +294,9 @@ def _beginning(model: Any) -> Any:
     """What the first snapshot holds: a seed that is drawn later would be another one each time."""
     if hasattr(model, "_engine"):
         return model
+    frame = model.__dict__.get("_frame")
     model = clone(model)
+    model.__dict__.update({} if frame is None else {"_frame": frame})
     if not isinstance(model.random_state, int | np.integer):
         seed = int(check_random_state(model.random_state).randint(2**31))
         model.set_params(random_state=seed)
