@@ -221,6 +221,7 @@ def open_durable(
     snapshot_rows: int | None = None,
     snapshot_bytes: int | None = SNAPSHOT_BYTES,
     mmap: bool = False,
+    note: str | None = None,
 ) -> DurableForest:
     """Open a folder in which a forest survives crashes; a new one begins with ``model``.
 
@@ -241,6 +242,8 @@ def open_durable(
         this measure. ``snapshot`` saves one at any time.
     mmap : bool, default=False
         Whether the snapshot's positions stay in its file, as for :func:`boundary_forest.load`.
+    note : str or None, default=None
+        The note that a new folder begins with; of no effect on one that exists.
 
     Returns
     -------
@@ -277,6 +280,8 @@ def open_durable(
     try:
         remove_unfinished(folder)
         if not snapshot.exists():
+            if note is not None:
+                journal.keep_note(_seen(model), note)
             _beginning(model).save(snapshot)
         forest = load_forest(snapshot, mmap=mmap, **_functions(model))
         if model is not None:

@@ -96,8 +96,9 @@ def choose(table: Any, wishes: Wishes) -> Columns:
     for name in wishes.feature_names(table.column_names):
         if name in table.column_names:
             feature = _feature(name, as_plain(table[name], name), wishes.scaling)
-            features.append(feature)
-    if not any(feature.width for feature in features):
+            if feature.width:  # else it is empty, and says nothing
+                features.append(feature)
+    if not features:
         raise ColumnError(
             f"there is no column to answer {wishes.target!r} from: every other one is empty or "
             "left out"

@@ -119,7 +119,8 @@ def _pipe_reader(descriptor: int, stopped: Callable[[], bool]) -> Callable[[], b
         while not _ready(descriptor, POLL_SECONDS):
             if stopped():
                 return b""
-        parts, size = [], 0
+        parts: list[bytes] = []
+        size = 0
         while size < BLOCK_BYTES and (not parts or _ready(descriptor, 0)):
             part = os.read(descriptor, BLOCK_BYTES)
             if not part:

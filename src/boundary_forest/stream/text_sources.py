@@ -112,7 +112,7 @@ class JsonRows:
             if not block.strip():
                 continue
             try:
-                table, bad = self._read(block), {}
+                table, bad = self._read(block), dict[int, str]()
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
                 table, bad = _read_lines(block)
             bad = {row + n: why for n, why in bad.items()}
