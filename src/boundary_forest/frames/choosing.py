@@ -27,6 +27,7 @@ from boundary_forest.frames.values import (
     NUMBER,
     TEXT,
     ColumnError,
+    NothingYetError,
     as_booleans,
     as_numbers,
     as_plain,
@@ -99,7 +100,7 @@ def choose(table: Any, wishes: Wishes) -> Columns:
             if feature.width:  # else it is empty, and says nothing
                 features.append(feature)
     if not features:
-        raise ColumnError(
+        raise NothingYetError(
             f"there is no column to answer {wishes.target!r} from: every other one is empty or "
             "left out"
         )
@@ -157,7 +158,7 @@ def _task(table: Any, wishes: Wishes) -> tuple[str, str]:
     kind = None if values is None else kind_of(values)
     if kind is None:
         if wishes.task is None:
-            raise ColumnError(
+            raise NothingYetError(
                 f"none of the first {len(table)} rows has a value in column {name!r}, so the task "
                 "cannot be told: give --task classify or --task regress"
             )
@@ -186,7 +187,8 @@ def told(columns: Columns) -> tuple[str, ...]:
     if others:
         named = [f"{f.name} ({len(f.categories)})" for f in others]
         lines.append(f"{_count(others, 'column')} one-hot encoded: {_listed(named)}")
-    lines.append(f"decided by the first {columns.warmup:,} rows")
+    n = columns.warmup
+    lines.append(f"decided by the first {n:,} rows" if n > 1 else "decided by the first row")
     if columns.missing != "error":
         does = {"mean": "take the mean", "drop": "leave the row out"}[columns.missing]
         lines.append(f"missing values {does}")

@@ -24,6 +24,10 @@ class ColumnError(ValueError):
     """A column that is not there, or cannot be used: which, and why."""
 
 
+class NothingYetError(ColumnError):
+    """Columns without the values that a decision needs; more rows may bring them."""
+
+
 def as_plain(column: Any, name: str) -> Any:
     """The column as one array of float64, text or booleans, or of nulls alone."""
     if isinstance(column, pa.ChunkedArray):

@@ -134,7 +134,10 @@ class Run:
             self.choices = told(columns)
             self._expect_numbers(columns)
         if self.source.names is not None:
-            wishes.check(self.source.names if settings.teaching else [*self.source.names, target])
+            names = self.source.names
+            wishes.check(names if settings.teaching else [*names, target])
+            if not wishes.feature_names(names):
+                raise StreamError(f"there is no column to answer {target!r} from: all are left out")
         self.learner = Learner(
             wishes,
             settings.forest_parameters(),

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from boundary_forest.frames.choosing import Wishes, choose
 from boundary_forest.frames.columns import CLASSIFY, Columns
 from boundary_forest.frames.model import empty_forest
-from boundary_forest.frames.values import ColumnError, as_plain, as_texts, joined
+from boundary_forest.frames.values import NothingYetError, as_plain, as_texts, joined
 from boundary_forest.stream.asking import ask, ask_then_teach, is_taught
 from boundary_forest.stream.events import Answered, Event, Refused
 
@@ -190,13 +190,13 @@ class WarmUp:
             everything = joined(rows)
             try:
                 self._columns = choose(everything, wishes)
-            except ColumnError:
+            except NothingYetError:
                 if wishes.task is not None:
                     raise
                 # No target has come yet: to classify text is as good a guess as any.
                 wishes = replace(wishes, task=CLASSIFY)
                 self._columns = choose(everything, wishes)
-        except ColumnError:
+        except NothingYetError:
             self._columns = None
             return
         self.task = self._columns.task
