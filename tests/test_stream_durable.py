@@ -32,13 +32,15 @@ def some_unlabelled(n: int) -> pa.Table:
 def test_kill_9_at_any_moment_and_the_same_command_again_gives_the_same_forest(tmp_path):
     source = write(some_unlabelled(6000), tmp_path / "rows.csv")
     expected = stream(source, "label", tmp_path)[2].fingerprint()
-    model = tmp_path / "durable.bf"
+    model, answers = tmp_path / "durable.bf", tmp_path / "durable.ndjson"
+    expected_answers = answered(tmp_path / "answers.ndjson")
     arguments = ["--target", "label", "--trees", "8", "--warmup", "100", "--save", str(model)]
     rng = random.Random(0)
     kills = finished = 0
     while kills < KILLS or not finished:
         folder = tmp_path / f"folder{finished}"
         command = [SCRIPT, "stream", source, *arguments, "--durable", folder, "--json"]
+        command += ["--predictions", answers]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
             wait = 1.0 + rng.random() * 1.5
             deadline = time.monotonic() + wait
@@ -55,6 +57,7 @@ def test_kill_9_at_any_moment_and_the_same_command_again_gives_the_same_forest(t
                 last = json.loads(out.splitlines()[-1])
                 assert (last["rows"], last["learned"], last["unlabelled"]) == (6000, 4800, 1200)
                 assert load(model).fingerprint() == expected
+                assert answered(answers) == expected_answers
                 finished += 1
             else:
                 assert child.returncode == -signal.SIGKILL, error

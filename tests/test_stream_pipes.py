@@ -44,8 +44,8 @@ def test_each_line_is_answered_at_once_also_in_the_warm_up():
         child.stdin.close()
         assert child.wait(60) == 0
         assert b"80" in child.stderr.read()
-    # The first line waits for the process to begin. Seen: at most 0.03 s, on a busy machine too.
-    assert np.median(seconds[1:]) < 0.1
+    # The first line waits for the process to begin. Seen: median 0.001 s, at most 0.01 s.
+    assert np.quantile(seconds[1:], 0.95) < 0.1
 
 
 def test_a_reader_that_closes_ends_it_quietly_and_the_model_is_saved(tmp_path):

@@ -117,6 +117,19 @@ class Journal:
             self.n_rows -= batch.n
             self.n_bytes -= len(batch.contents)
 
+    def take_back_last(self, saved: int) -> str | None:
+        """Forget the last batch, if no snapshot of ``saved`` examples has it; its note."""
+        with self._lock, self._telling():
+            query = "SELECT first, n FROM batches WHERE first >= ? ORDER BY first DESC LIMIT 1"
+            last = self._sql.execute(query, (saved,)).fetchone()
+            if last is None:
+                return None
+            first, n = last
+            note = self.note(first + n)
+            self.take_back(Batch(first, n, b""))
+            self._count()
+            return note
+
     def keep_note(self, seen: int, note: str) -> None:
         """Returns once the disk has the note for when ``seen`` examples have been learned."""
         with self._lock, self._telling(), self._transaction():

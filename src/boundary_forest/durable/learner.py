@@ -49,7 +49,11 @@ class DurableForest:
         A text of your own, such as how far a source has been read. It goes to the disk in one piece
         with every batch that is learned while it is set; when the folder is opened again, it is the
         one that went with the last batch. ``keep_note`` writes it by itself.
+    taken_back : str or None
+        The note of the batch that was forgotten when the folder was opened with ``redo=True``.
     """
+
+    taken_back: str | None = None
 
     def __init__(
         self,
@@ -222,6 +226,7 @@ def open_durable(
     snapshot_bytes: int | None = SNAPSHOT_BYTES,
     mmap: bool = False,
     note: str | None = None,
+    redo: bool = False,
 ) -> DurableForest:
     """Open a folder in which a forest survives crashes; a new one begins with ``model``.
 
@@ -244,6 +249,9 @@ def open_durable(
         Whether the snapshot's positions stay in its file, as for :func:`boundary_forest.load`.
     note : str or None, default=None
         The note that a new folder begins with; of no effect on one that exists.
+    redo : bool, default=False
+        Whether the last batch is forgotten, unless a snapshot has it, because what the process was
+        about to do with the answers was lost with it: the batch is to be learned again.
 
     Returns
     -------
@@ -286,10 +294,13 @@ def open_durable(
         forest = load_forest(snapshot, mmap=mmap, **_functions(model))
         if model is not None:
             _check_same(model, forest, folder)
+        taken_back = journal.take_back_last(_seen(forest)) if redo else None
         _replay(forest, journal)
-        return DurableForest(
+        durable = DurableForest(
             folder, forest, journal, snapshot_rows=snapshot_rows, snapshot_bytes=snapshot_bytes
         )
+        durable.taken_back = taken_back
+        return durable
     except BaseException:
         journal.close()
         raise

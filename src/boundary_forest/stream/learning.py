@@ -61,8 +61,9 @@ class Learner:
         self.wishes = wishes
         self.model = model
         self.consumed = 0  # the number of the last row that was used up
-        # What a durable forest keeps with the rows that it learns next, given how many they are.
-        self.note: Callable[[int], str] | None = None
+        # What a durable forest keeps with the rows that it learns next, given how many they are and
+        # how many rows of the source came before them.
+        self.note: Callable[[int, int], str] | None = None
         self._parameters = parameters
         self._durable = durable
         self._answering = answering
@@ -129,7 +130,7 @@ class Learner:
             forest.partial_fit(positions.X[usable], labels.y[usable])
         if self._durable is not None:
             # They are in the first snapshot: a crash before it begins the stream anew.
-            note = None if self.note is None else self.note(0)
+            note = None if self.note is None else self.note(0, 0)
             self.model = FrameModel(open_durable(self._durable, forest, note=note), columns)
 
     def _refused(self, number: int, problem: Problem, *, answered: bool = False) -> Refused:
@@ -173,24 +174,24 @@ class Learner:
         forest, task = self.model.forest, self.task
         start = time.perf_counter()
         arrival = forest.stats()["examples_seen"] if is_taught(forest) else 0
-        self.consumed = int(numbers[-1])
+        before, self.consumed = self.consumed, int(numbers[-1])
         if y is None or not self._teaching:
             said = ask(task, forest, X) if self._answering else (None, None)
         elif not self._answering or not is_taught(forest):
-            self._write_down(len(X))
+            self._write_down(len(X), before)
             forest.partial_fit(X, y)
             said = None, None
         else:
-            self._write_down(len(X))
+            self._write_down(len(X), before)
             said = ask_then_teach(task, forest, X, y)
         self._adapt(len(X), time.perf_counter() - start)
         return Answered(task, numbers, rows, X, y, *said, unseen=unseen, arrival=arrival)
 
-    def _write_down(self, n: int) -> None:
+    def _write_down(self, n: int, before: int) -> None:
         """What is learned next goes to the disk together with how far the source was read."""
         assert self.model is not None
         if isinstance(self.model.forest, DurableForest) and self.note is not None:
-            self.model.forest.note = self.note(n)
+            self.model.forest.note = self.note(n, before)
 
     def _call_length(self) -> int:
         assert self.model is not None

@@ -46,6 +46,7 @@ class Run:
         self.scores = Scores()
         self.choices: tuple[str, ...] = ()
         self.resumed = 0  # rows of the source that earlier runs have used up
+        self._rows_before = 0  # rows that they have counted
         self._start = time.monotonic()
         self._marks: deque[tuple[float, int]] = deque([(self._start, 0)])
         self._first_refused: Refused | None = None
@@ -84,7 +85,7 @@ class Run:
         settings = self.settings
         folder = settings.durable
         if folder is not None and (folder / SNAPSHOT).exists():
-            return self._resume(open_durable(folder))
+            return self._resume(open_durable(folder, redo=not settings.live))
         if settings.load is None:
             return None
         model = load(settings.load)
@@ -97,7 +98,7 @@ class Run:
         if settings.threads is not None:
             model.forest.set_params(n_jobs=settings.threads)
         if folder is not None:
-            note = self._note(0, 0)
+            note = self._note(0)
             return FrameModel.of_forest(open_durable(folder, model.forest, note=note))
         return model
 
@@ -107,11 +108,15 @@ class Run:
             raise StreamError(f"{forest.path} holds a forest that takes no raw rows")
         self.settings.check_parameters(forest.model, str(forest.path))
         forest.model.set_params(n_jobs=self.settings.threads)
-        if forest.note is not None:
+        # The answers to what was learned last may not have been told: it is answered once more.
+        kept = json.loads(forest.taken_back)["before"] if forest.taken_back else None
+        if kept is None and forest.note is not None:
             kept = json.loads(forest.note)
+        if kept is not None:
             self.scores = Scores.from_json(kept["scores"])
             self.resumed = 0 if self.settings.live else int(kept["consumed"])
-        self._marks[0] = (self._start, self.scores.rows)
+        self._rows_before = self.scores.rows
+        self._marks[0] = (self._start, self._rows_before)
         return FrameModel.of_forest(forest)
 
     def _open_source(self, model: FrameModel | None) -> None:
@@ -148,16 +153,17 @@ class Run:
             teaching=settings.teaching,
         )
         self.learner.consumed = self.resumed
-        self.learner.note = lambda n: self._note(self.learner.consumed, n)
+        self.learner.note = lambda n, before: self._note(self.learner.consumed, n, before)
 
     def _answer_file(self, stack: ExitStack) -> AnswerFile | None:
         path = self.settings.predictions
         if path is None:
             return None
         id_column = self.learner.wishes.id
-        return stack.enter_context(
-            AnswerFile(path, id_column=id_column, adding=self.scores.rows > 0)
-        )
+        after = None
+        if self._rows_before:
+            after = sys.maxsize if self.settings.live else self.resumed
+        return stack.enter_context(AnswerFile(path, id_column=id_column, after=after))
 
     # Running
 
@@ -216,11 +222,12 @@ class Run:
     def _expect_numbers(self, columns: Any) -> None:
         self.source.expect_numbers([f.name for f in columns.features if f.kind == "number"])
 
-    def _note(self, consumed: int, n: int) -> str:
+    def _note(self, consumed: int, n: int = 0, before: int = 0) -> str:
+        """How far the source is read, once n more rows are learned; and how it was before that."""
         scores = self.scores.to_json()
-        scores["rows"] += n
-        scores["learned"] += n
-        return json.dumps({"consumed": consumed, "scores": scores})
+        after = {**scores, "rows": scores["rows"] + n, "learned": scores["learned"] + n}
+        was = {"consumed": before, "scores": scores}
+        return json.dumps({"consumed": consumed, "scores": after, "before": was})
 
     def _snapshot(self) -> Snapshot:
         now, scores, model = time.monotonic(), self.scores, self.learner.model
@@ -255,10 +262,6 @@ class Run:
             choices=self.choices,
         )
 
-    @property
-    def _rows_before(self) -> int:
-        return self.resumed
-
     # Ending
 
     def _close(self, stack: ExitStack) -> None:
@@ -268,7 +271,7 @@ class Run:
             return
         if isinstance(model.forest, DurableForest):
             stack.callback(model.forest.close)
-            model.forest.note = self._note(self.learner.consumed, 0)
+            model.forest.note = self._note(self.learner.consumed)
             model.forest.keep_note()
             model.forest.snapshot()
         if self.settings.save is not None:
