@@ -27,7 +27,7 @@ def confusion_matrix(confusion: dict[tuple[str, str], int]) -> Html:
         _head(classes, upright),
         element("tbody", *[_row(c, classes, confusion, truly[c]) for c in classes]),
         class_=f"confusion {density}" + ("" if upright else " turned"),
-        style=f"--cell:{max(0.7, min(1.6, 32 / len(classes))):.2f}rem",
+        style=_measures(classes, max(confusion.values())),
     )
     key = element(
         "ul",
@@ -50,6 +50,14 @@ def confusion_matrix(confusion: dict[tuple[str, str], int]) -> Html:
     return joined(
         matrix, _mistakes(confusion, truly, MISTAKES if density == "written" else 2 * MISTAKES)
     )
+
+
+def _measures(classes: list[str], most: int) -> str:
+    """For page.css: how many classes there are, and the room for a name, a count and a cell."""
+    longest = min(LONGEST, max(map(len, classes), default=0))
+    cell = max(0.7, min(1.6, 32 / max(1, len(classes))))
+    room = f"--label:{longest + 2}ch;--figure:{len(count(most)) + 1}ch"
+    return f"--n:{len(classes)};{room};--cell:{cell:.2f}rem"
 
 
 def _head(classes: list[str], upright: bool) -> Html:

@@ -118,7 +118,7 @@ def _header(last: Snapshot) -> Html:
             ("mean absolute error", number(last.mae), f"{number(last.recent_mae)} lately"),
             ("R²", r2(last.r2), f"{r2(last.recent_r2)} lately"),
         ]
-    share = f"{percent(last.stored / last.learned)} of those learned" if last.learned else ""
+    share = f"{percent(last.stored / last.learned)} kept" if last.learned else ""
     nodes = f"{count(round(last.nodes_per_tree))} nodes each" if last.trees else "none planted yet"
     tiles += [
         ("rows a second", rate(last.rows_per_s), f"{rate(last.recent_rows_per_s)} lately"),
