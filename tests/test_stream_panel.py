@@ -3,6 +3,7 @@
 import io
 import math
 import re
+import sys
 
 import pytest
 from rich.console import Console
@@ -141,6 +142,16 @@ def test_a_panel_that_was_shown_nothing_prints_nothing():
     with LivePanel(Console(file=out, force_terminal=True)):
         pass
     assert out.getvalue() == ""
+
+
+def test_what_goes_into_a_pipe_meanwhile_is_left_alone(capsys):
+    out = io.StringIO()
+    with LivePanel(Console(file=out, force_terminal=True)) as panel:
+        panel.update(snapshot())
+        print("an answer")
+        print("a warning", file=sys.stderr)
+    assert capsys.readouterr() == ("an answer\n", "a warning\n")
+    assert "an answer" not in out.getvalue()
 
 
 def test_plain_lines():

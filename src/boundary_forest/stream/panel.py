@@ -7,8 +7,10 @@ importance, of which as many are shown as fit. It is never wider or higher than 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from types import TracebackType
+from typing import TextIO
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -70,11 +72,22 @@ class LivePanel:
         self._size = self.console.size
         frame = Frame(snapshot, self._track.values)
         if self._live is None:
-            # Redrawn by update alone: no thread of its own, and no frame that says nothing new.
-            self._live = Live(frame, console=self.console, auto_refresh=False, transient=True)
-            self._live.start(refresh=True)
+            self._live = self._started(frame)
         else:
             self._live.update(frame, refresh=True)
+
+    def _started(self, frame: Frame) -> Live:
+        live = Live(
+            frame,
+            console=self.console,
+            auto_refresh=False,  # by update alone: no thread, and no frame that says nothing new
+            transient=True,
+            # What is printed meanwhile goes above the panel, unless it goes into a file or a pipe.
+            redirect_stdout=_is_terminal(sys.stdout),
+            redirect_stderr=_is_terminal(sys.stderr),
+        )
+        live.start(refresh=True)
+        return live
 
     def _stop(self) -> None:
         if self._live is not None:
@@ -217,6 +230,10 @@ def summary_rows(last: Snapshot) -> dict[str, str]:
     if exceptions:
         rows["besides"] = ", ".join(exceptions)
     return rows
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
 
 
 def _measure(snapshot: Snapshot) -> str:
