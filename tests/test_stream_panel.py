@@ -3,6 +3,7 @@
 import io
 import math
 import re
+import sys
 
 import pytest
 from rich.console import Console
@@ -62,7 +63,6 @@ def test_the_panel_tells_all_where_there_is_room():
         "3 bad",
         "12 unlabelled",
         "1 unseen categories",
-        "█",
         *state.choices,
     ):
         assert part in text
@@ -95,10 +95,20 @@ def test_what_is_not_known_yet_is_a_dash():
         "recent_rows_per_s": 0.0,
     }
     lines, _ = shown(snapshot(**nothing), 80, 24)
-    assert "–" in "\n".join(lines)
+    assert re.search(r"-\s+-\s+0", "\n".join(lines))
     assert "no tree yet" in "\n".join(lines)
     lines, _ = shown(regression(mae=None, recent_mae=None, r2=math.nan, recent_r2=None), 80, 24)
-    assert "\n".join(lines).count("–") == 4
+    assert re.search(r"-\s+-\s+-\s+-", "\n".join(lines))
+
+
+def test_a_terminal_of_ascii_gets_ascii():
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
+    console = Console(width=80, height=24, file=out, force_terminal=True)
+    with LivePanel(console) as panel:
+        for rows in range(100, 1000, 100):
+            panel.update(snapshot(rows))
+    summary(console, classified())
+    assert b"rows.csv" in out.buffer.getvalue()
 
 
 def test_updates_redraw_in_place_and_leave_nothing():
@@ -132,6 +142,16 @@ def test_a_panel_that_was_shown_nothing_prints_nothing():
     with LivePanel(Console(file=out, force_terminal=True)):
         pass
     assert out.getvalue() == ""
+
+
+def test_what_goes_into_a_pipe_meanwhile_is_left_alone(capsys):
+    out = io.StringIO()
+    with LivePanel(Console(file=out, force_terminal=True)) as panel:
+        panel.update(snapshot())
+        print("an answer")
+        print("a warning", file=sys.stderr)
+    assert capsys.readouterr() == ("an answer\n", "a warning\n")
+    assert "an answer" not in out.getvalue()
 
 
 def test_plain_lines():
@@ -168,7 +188,14 @@ def test_a_track_stays_short_and_keeps_the_whole_run():
     assert len(track.values) < sparkline.MOST
     assert track.values[0] < 1000
     assert track.values[-1] > 99_000
-    assert sparkline.lines([0.0, 1.0, 2.0], 2.0, 2) == ["  █", "▁██"]
+
+
+def test_figures_become_bars_and_curves():
+    assert sparkline.bars([0.0, 1.0, 2.0, 9.0], 0.0, 2.0, 9, 2, False) == [" ▁██", "▁███"]
+    assert sparkline.bars([0.0, 1.0, 2.0, 9.0], 0.0, 2.0, 2, 1, True) == ["-@"]
+    assert sparkline.curve([0.0, 1.0, 1.0, 0.0], 0.0, 1.0, 9, 1) == ["⡸⢱"]
+    assert sparkline.curve([9.0, 9.0, 0.0, 0.0], 0.0, 1.0, 9, 1) == [" ⣇"]
+    assert sparkline.curve([5.0], 5.0, 5.0, 9, 2) == [" ", "⡀"]
 
 
 def test_figures_are_written_for_people():

@@ -35,6 +35,8 @@ PROBE = """<script>
     cell.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
     found.cell = cell.closest("figure").querySelector(".at").textContent;
   }
+  const cells = [...document.querySelectorAll(".confusion.written td.r")];
+  found.overflow = cells.filter((c) => c.scrollWidth > c.clientWidth).length;
   found.small = [...document.querySelectorAll(".plot")].filter((p) => p.clientHeight < 100).length;
   parent.document.title = "found " + JSON.stringify(found);
 </script>"""
@@ -89,9 +91,10 @@ def test_the_page_opens_without_errors_or_requests(make, width, tmp_path):
 
 
 @WIDTHS
-@pytest.mark.parametrize("n_classes", [2, 50, None])
+@pytest.mark.parametrize("n_classes", [2, 10, 50, None])
 def test_the_page_fits_and_tells_what_is_pointed_at(n_classes, width, tmp_path):
     history = classified(n_classes) if n_classes else regressed()
+    history.confusion = {pair: 1000 * n for pair, n in history.confusion.items()}
     text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page(history))
     # In a frame, because no window is narrower than 500 pixels.
     inside = html.escape(text.replace("</body>", PROBE + "</body>"))
@@ -103,13 +106,13 @@ def test_the_page_fits_and_tells_what_is_pointed_at(n_classes, width, tmp_path):
     assert visit.console == []
     assert found["width"] == width
     assert found["wide"] <= width
-    assert found["small"] == 0
+    assert found["small"] == found["overflow"] == 0
     by_rows = sum(at.startswith("after") for at in found["before"])
     assert found["before"][:by_rows] == found["after"][:by_rows] == ["after 4,000 rows"] * by_rows
     assert found["pointed"][:by_rows] == ["after 2,000 rows"] * by_rows
     assert found["left"][:by_rows] == ["after 3,900 rows"] * by_rows
     if n_classes:
-        assert re.fullmatch(r"true class \d+, answered class \d+: \d+", found["cell"])
+        assert re.fullmatch(r"true class \d+, answered class \d+: [\d,]+", found["cell"])
 
 
 def test_a_hostile_class_runs_nothing(tmp_path):

@@ -7,8 +7,10 @@ importance, of which as many are shown as fit. It is never wider or higher than 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from types import TracebackType
+from typing import TextIO
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -70,11 +72,22 @@ class LivePanel:
         self._size = self.console.size
         frame = Frame(snapshot, self._track.values)
         if self._live is None:
-            # Redrawn by update alone: no thread of its own, and no frame that says nothing new.
-            self._live = Live(frame, console=self.console, auto_refresh=False, transient=True)
-            self._live.start(refresh=True)
+            self._live = self._started(frame)
         else:
             self._live.update(frame, refresh=True)
+
+    def _started(self, frame: Frame) -> Live:
+        live = Live(
+            frame,
+            console=self.console,
+            auto_refresh=False,  # by update alone: no thread, and no frame that says nothing new
+            transient=True,
+            # What is printed meanwhile goes above the panel, unless it goes into a file or a pipe.
+            redirect_stdout=_is_terminal(sys.stdout),
+            redirect_stderr=_is_terminal(sys.stderr),
+        )
+        live.start(refresh=True)
+        return live
 
     def _stop(self) -> None:
         if self._live is not None:
@@ -136,17 +149,19 @@ class Frame:
         if height < 1 or not values:
             return []
         gutter = 14
-        shown = sparkline.columns(values, max(1, width - gutter - 1))
+        room = max(1, width - gutter)
         # The first answers of a stream are often all wrong: they do not set the scale.
-        top = max(shown[len(shown) // 10 :])
-        glyphs = sparkline.ASCII if ascii_only else sparkline.BLOCKS
-        bars = sparkline.lines(shown, top, height, glyphs)
+        settled = values[len(values) // 10 :]
+        low, high = min(settled), max(settled)
+        if low < high / 2:
+            low = 0.0
         marks = [""] * height
-        marks[0] = write(top) if height > 1 else label
-        if height > 2:
-            marks[1] = label
-        if height > 1:
-            marks[-1] = "0"
+        if height < 3 or ascii_only:
+            bars = sparkline.bars(values, low, high, room, height, ascii_only)
+        else:
+            bars = sparkline.curve(values, low, high, room, height)
+            marks[0], marks[-1] = write(high), write(low) if low else "0"
+        marks[height // 2] = label
         return [
             _cut(Text.assemble((f"{mark:<{gutter}}", LABEL), (bar, ACCENT)), width)
             for mark, bar in zip(marks, bars, strict=True)
@@ -217,6 +232,10 @@ def summary_rows(last: Snapshot) -> dict[str, str]:
     return rows
 
 
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
+
+
 def _measure(snapshot: Snapshot) -> str:
     return "error" if snapshot.task == "classify" else "MAE"
 
@@ -263,7 +282,7 @@ def _exceptions(snapshot: Snapshot) -> list[str]:
 
 def _title(snapshot: Snapshot) -> Text:
     task = {"classify": "classification", "regress": "regression"}.get(snapshot.task, snapshot.task)
-    return Text.assemble((printable(snapshot.source), VALUE), (f" {task}", LABEL))
+    return Text.assemble((printable(snapshot.source), "bold not dim"), (f" {task}", LABEL))
 
 
 def _rows_line(snapshot: Snapshot, width: int, ascii_only: bool) -> Text:
@@ -280,7 +299,7 @@ def _rows_line(snapshot: Snapshot, width: int, ascii_only: bool) -> Text:
         return _cut(Text.assemble(start, (f"{100 * share:3.0f} %", LABEL)), width)
     full, rest = ("#", ".") if ascii_only else ("━", "━")
     done = round(share * room)
-    return Text.assemble(start, (full * done, ACCENT), (rest * (room - done), "bright_black"), end)
+    return Text.assemble(start, (full * done, ACCENT), (rest * (room - done), "grey37"), end)
 
 
 def _left(snapshot: Snapshot, share: float) -> str:
@@ -305,7 +324,7 @@ def _tiles(figures: list[tuple[str, str]], width: int) -> list[Text]:
 
 
 def _notes(snapshot: Snapshot, width: int) -> list[Text]:
-    text = Text(_forest(snapshot), LABEL)
+    text = Text.assemble((_forest(snapshot), LABEL))
     for exception in _exceptions(snapshot):
         text.append("  ")
         text.append(exception, WARNING if exception.endswith("bad") else LABEL)

@@ -1,4 +1,4 @@
-"""A row of figures as columns of block characters, one line high or more."""
+"""A row of figures in characters: columns of blocks, or a curve of braille dots."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import pairwise
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 ASCII = " .:-=+*#@"
+DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # of a braille character, by column
 MOST = 512  # figures that are remembered
 
 
@@ -39,14 +40,37 @@ def columns(values: Sequence[float], width: int) -> list[float]:
     return [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
 
 
-def lines(values: Sequence[float], top: float, height: int, glyphs: str = BLOCKS) -> list[str]:
-    """One column a value, from 0 to ``top``; the highest line first."""
+def bars(
+    values: Sequence[float], low: float, high: float, width: int, height: int, ascii_only: bool
+) -> list[str]:
+    """Columns from ``low`` to ``high``; the highest line first."""
+    glyphs = ASCII if ascii_only else BLOCKS
     steps = len(glyphs) - 1
-    filled = [
-        min(height * steps, max(1, round(value / top * height * steps)) if top > 0 else 1)
-        for value in values
-    ]
+    filled = [1 + _level(v, low, high, height * steps) for v in columns(values, width)]
     return [
-        "".join(glyphs[min(steps, max(0, f - level * steps))] for f in filled)
-        for level in reversed(range(height))
+        "".join(glyphs[min(steps, max(0, f - line * steps))] for f in filled)
+        for line in reversed(range(height))
     ]
+
+
+def curve(values: Sequence[float], low: float, high: float, width: int, height: int) -> list[str]:
+    """A curve of dots, two to a column and four to a line; what is above ``high`` is not seen."""
+    top = 4 * height
+    levels = [top if v > high else _level(v, low, high, top) for v in columns(values, 2 * width)]
+    cells = [[0] * ((len(levels) + 1) // 2) for _ in range(height)]
+    for x, level in enumerate(levels):
+        before = levels[x - 1] if x else level
+        # As far as the one before, so that a steep curve is not torn.
+        span = (
+            range(before + 1, level + 1) if before < level else range(level, max(before, level + 1))
+        )
+        for y in (y for y in span if y < top):
+            line, dot = divmod(top - 1 - y, 4)
+            cells[line][x // 2] |= DOTS[x % 2][dot]
+    return ["".join(chr(0x2800 + cell) if cell else " " for cell in line) for line in cells]
+
+
+def _level(value: float, low: float, high: float, levels: int) -> int:
+    """Which of so many levels the value is at; those outside are at the nearest."""
+    share = (value - low) / (high - low) if high > low else 0.0
+    return min(levels - 1, max(0, round(share * (levels - 1))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-ABSENT = "–"
+ABSENT = "-"  # within ASCII, for terminals that know no more
 
 
 def count(n: int) -> str:

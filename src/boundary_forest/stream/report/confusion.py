@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 from boundary_forest.stream.report.markup import Html, element, figure, joined
-from boundary_forest.stream.wording import count, percent
+from boundary_forest.stream.wording import ABSENT, count, percent
 
 OTHER = "other"  # the classes beyond the largest 50
 WRITTEN = 16  # classes up to which each cell has its count written into it
 LONGEST = 16  # characters of a class in the table's margin
-MISTAKES = 10  # in the list of the most frequent
+MISTAKES = 10  # in the list of the most frequent; twice as many beside a large matrix
 
 
 def confusion_matrix(confusion: dict[tuple[str, str], int]) -> Html:
@@ -20,13 +20,14 @@ def confusion_matrix(confusion: dict[tuple[str, str], int]) -> Html:
     for (true, _), n in confusion.items():
         truly[true] += n
     density = "written" if len(classes) <= WRITTEN else "dense"
-    upright = density == "written" and max(map(len, classes), default=0) <= 5
+    upright = max(map(len, classes), default=0) <= (5 if density == "written" else 2)
     table = element(
         "table",
         element("caption", "Rows: what was true. Columns: what was answered.", class_="unseen"),
         _head(classes, upright),
         element("tbody", *[_row(c, classes, confusion, truly[c]) for c in classes]),
         class_=f"confusion {density}" + ("" if upright else " turned"),
+        style=_measures(classes, max(confusion.values())),
     )
     key = element(
         "ul",
@@ -46,7 +47,17 @@ def confusion_matrix(confusion: dict[tuple[str, str], int]) -> Html:
     title = f"{len(classes)} classes" if len(classes) != 1 else "One class"
     note = "A row for each true class, a column for each answer."
     matrix = figure(title, key, scroller, note=note, at="", class_="matrix")
-    return joined(matrix, _mistakes(confusion, truly))
+    return joined(
+        matrix, _mistakes(confusion, truly, MISTAKES if density == "written" else 2 * MISTAKES)
+    )
+
+
+def _measures(classes: list[str], most: int) -> str:
+    """For page.css: how many classes there are, and the room for a name, a count and a cell."""
+    longest = min(LONGEST, max(map(len, classes), default=0))
+    cell = max(0.7, min(1.6, 32 / max(1, len(classes))))
+    room = f"--label:{longest + 2}ch;--figure:{len(count(most)) + 1}ch"
+    return f"--n:{len(classes)};{room};--cell:{cell:.2f}rem"
 
 
 def _head(classes: list[str], upright: bool) -> Html:
@@ -71,17 +82,17 @@ def _row(true: str, classes: list[str], confusion: dict[tuple[str, str], int], t
         else:
             cells.append(element("td", class_="r" if kind == "r" else None))
     head = element("th", _short(true), scope="row", title=true if len(true) > LONGEST else None)
-    right = percent(confusion.get((true, true), 0) / total) if total else "–"
+    right = percent(confusion.get((true, true), 0) / total) if total else ABSENT
     return element("tr", head, *cells, element("td", right, class_="recall"))
 
 
-def _mistakes(confusion: dict[tuple[str, str], int], truly: Counter[str]) -> Html:
+def _mistakes(confusion: dict[tuple[str, str], int], truly: Counter[str], n_most: int) -> Html:
     """The cells off the diagonal with most rows."""
     wrong = {pair: n for pair, n in confusion.items() if pair[0] != pair[1]}
     title = "Most frequent mistakes"
     if not wrong:
         return figure(title, element("p", "None.", class_="quiet"), class_="mistakes")
-    most = sorted(wrong.items(), key=lambda item: (-item[1], item[0]))[:MISTAKES]
+    most = sorted(wrong.items(), key=lambda item: (-item[1], item[0]))[:n_most]
     largest = most[0][1]
     rows = [
         element(

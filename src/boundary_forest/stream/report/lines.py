@@ -149,7 +149,7 @@ def _area(xs: Sequence[float], hs: Sequence[float | None]) -> str:
 
 
 def _x_marks(across: Axis, write: Callable[[float], str]) -> list[Html]:
-    return [_mark(write(t), "left", across.at(t)) for t in across.ticks(4)]
+    return [_mark(write(t), "left", across.at(t)) for t in across.ticks(6)]
 
 
 def _mark(text: str, side: str, share: float) -> Html:

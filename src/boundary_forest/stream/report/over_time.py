@@ -19,7 +19,7 @@ def quality(snapshots: Sequence[Snapshot]) -> Html:
             "Error",
             [
                 Curve("recent", [s.recent_error for s in snapshots], "orange"),
-                Curve("since the start", [s.error for s in snapshots], "blue"),
+                Curve("overall", [s.error for s in snapshots], "blue"),
             ],
             write=percent,
             tick=lambda v: f"{100 * v:.4g} %",
@@ -32,7 +32,7 @@ def quality(snapshots: Sequence[Snapshot]) -> Html:
             "Mean absolute error",
             [
                 Curve("recent", [s.recent_mae for s in snapshots], "orange"),
-                Curve("since the start", [s.mae for s in snapshots], "blue"),
+                Curve("overall", [s.mae for s in snapshots], "blue"),
             ],
             write=number,
             tick=short,
@@ -44,7 +44,7 @@ def quality(snapshots: Sequence[Snapshot]) -> Html:
             "R²",
             [
                 Curve("recent", [s.recent_r2 for s in snapshots], "orange"),
-                Curve("since the start", [s.r2 for s in snapshots], "blue"),
+                Curve("overall", [s.r2 for s in snapshots], "blue"),
             ],
             write=r2,
             tick=lambda v: f"{v:.4g}",
@@ -62,7 +62,7 @@ def speed(snapshots: Sequence[Snapshot]) -> Html:
         "Throughput",
         [
             Curve("recent", [s.recent_rows_per_s for s in snapshots], "orange"),
-            Curve("since the start", [s.rows_per_s for s in snapshots], "blue"),
+            Curve("overall", [s.rows_per_s for s in snapshots], "blue"),
         ],
         write=lambda v: f"{rate(v)} rows/s",
         tick=short,

@@ -76,14 +76,13 @@ def _sections(history: History) -> Html:
             if history.confusion
             else figure("Confusion", element("p", "No answers yet.", class_="quiet"))
         )
-        answers_title = "What was answered for what"
     else:
-        answers, answers_title = predicted_versus_true(history.pairs), "Predicted and true"
+        answers = predicted_versus_true(history.pairs)
     return element(
         "main",
         _header(last),
         _section("quality", "How good the answers were", over_time.quality(snapshots)),
-        _section("answers", answers_title, answers),
+        _section("answers", "What was answered for what", answers),
         _section(
             "growth",
             "How fast, and how large",
@@ -119,7 +118,7 @@ def _header(last: Snapshot) -> Html:
             ("mean absolute error", number(last.mae), f"{number(last.recent_mae)} lately"),
             ("R²", r2(last.r2), f"{r2(last.recent_r2)} lately"),
         ]
-    share = f"{percent(last.stored / last.learned)} of those learned" if last.learned else ""
+    share = f"{percent(last.stored / last.learned)} kept" if last.learned else ""
     nodes = f"{count(round(last.nodes_per_tree))} nodes each" if last.trees else "none planted yet"
     tiles += [
         ("rows a second", rate(last.rows_per_s), f"{rate(last.recent_rows_per_s)} lately"),
@@ -153,7 +152,8 @@ def _exceptions(last: Snapshot) -> Html | None:
         )
         if n
     ]
-    return element("p", "; ".join(told) + ".", class_="exceptions") if told else None
+    kind = "exceptions warning" if last.bad else "exceptions"
+    return element("p", "; ".join(told) + ".", class_=kind) if told else None
 
 
 def _settings(history: History) -> Html:

@@ -161,8 +161,11 @@ def _range(values: list[float]) -> Axis:
     """All values; without the outermost few where those would squash the others."""
     values = sorted(values)
     low, high = _quantile(values, FAR), _quantile(values, 1 - FAR)
-    whole = axis(values)
-    return axis((low, high)) if high > low and whole.high - whole.low > 3 * (high - low) else whole
+    whole = axis(values, tight=True)
+    if not (high > low and whole.high - whole.low > 3 * (high - low)):
+        low, high = whole.low, whole.high
+    margin = 0.03 * (high - low)
+    return Axis(low - margin, high + margin)
 
 
 def _quantile(ordered: Sequence[float], q: float) -> float:

@@ -26,7 +26,9 @@ def _forest(trees: Sequence[Sequence[int]]) -> Html:
     shapes = [_silhouette(i, tree, widest, deepest) for i, tree in enumerate(trees[:SHOWN])]
     shown = f"The first {SHOWN} of {count(len(trees))} trees. " if len(trees) > SHOWN else ""
     note = shown + "From the root down, as wide as there are nodes at each depth."
-    return figure("The forest", element("div", *shapes, class_="forest"), note=note, class_="half")
+    across = f"--trees:{min(10, max(4, len(shapes)))}"
+    forest = element("div", *shapes, class_="forest", style=across)
+    return figure("The forest", forest, note=note, class_="half")
 
 
 def _silhouette(i: int, tree: Sequence[int], widest: int, deepest: int) -> Html:
