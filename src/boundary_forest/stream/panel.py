@@ -223,7 +223,8 @@ def summary_rows(last: Snapshot) -> dict[str, str]:
         rows["R2"] = f"{r2(last.r2)}; {r2(last.recent_r2)} lately"
     share = f", {percent(last.stored / last.learned)} of those learned" if last.learned else ""
     rows["stored"] = f"{count(last.stored)} examples{share}"
-    rows["forest"] = f"{_forest(last)}, {size(last.memory_bytes)}"
+    rows["forest"] = _forest(last)
+    rows["memory"] = f"{size(last.memory_bytes)} at most, of the process"
     if last.learned != last.rows:
         rows["learned"] = count(last.learned)
     exceptions = _exceptions(last)
