@@ -17,7 +17,7 @@ CPP_FILES = $(shell find cpp bindings -name '*.hpp' -o -name '*.cpp')
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
-demo: $(VENV)/.installed-cli ## learn scikit-learn's digits as a stream, and watch the error
+demo: $(VENV)/.installed-cli ## learn scikit-learn's digits as a stream, watch the error, get a report
 	$(BIN)/boundary-forest demo
 
 test: $(VENV)/.installed-dev ## the Python tests, on all cores

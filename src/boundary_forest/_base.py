@@ -129,9 +129,9 @@ class BaseBoundaryForest(SavedForest, BaseEstimator):
         reset: bool,
         classes: Any = None,
         ids: Any = None,
-        predict: bool = False,
+        telling: Callable[[Self, NDArray[np.float64]], NDArray[Any]] | None = None,
     ) -> NDArray[Any] | None:
-        """Learn; if ``predict``, tell what was said of each row before it was learned."""
+        """Learn; with ``telling``, give what it makes of the estimates from before each row."""
         with self._learning():
             if reset and "_journal" in self.__dict__:
                 raise TypeError(
@@ -143,7 +143,7 @@ class BaseBoundaryForest(SavedForest, BaseEstimator):
             draft = self._view()
             X, labels, names = draft._prepare(X, y, ids, reset=reset, classes=classes)
             engine, n_threads = draft._engine, self._n_threads()
-            learn = engine.predict_then_learn if predict else engine.learn
+            learn = engine.learn if telling is None else engine.predict_then_learn
             said, start = [], 0
             recorded = self._recorded(draft, X, y, names, classes)
             with recorded, self._becoming(draft, names, reset=reset):
@@ -153,7 +153,7 @@ class BaseBoundaryForest(SavedForest, BaseEstimator):
                         learn_block = engine.learn_offline if offline else learn
                         said.append(learn_block(rows, part, n_threads))
                         start += len(rows)
-            return self._answers(joined(said)) if predict else None
+            return None if telling is None else telling(self, joined(said))
 
     def _prepare(
         self, X: Any, y: Any, ids: Any, *, reset: bool, classes: Any

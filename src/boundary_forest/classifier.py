@@ -185,6 +185,34 @@ class BoundaryForestClassifier(ClassifierMixin, PredictingForest):
         view, by_code = self._estimated(X)
         return view._shares(by_code)[0]
 
+    def predict_proba_then_learn(self, X: Any, y: Any, *, ids: Any = None) -> NDArray[np.float64]:
+        """As ``predict_then_learn``, but each class's share of the votes instead of the answer.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Positions, in the order in which they are answered and learned.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        ids : array-like of shape (n_samples,) or None, default=None
+            Their ids, as for ``partial_fit``.
+
+        Returns
+        -------
+        shares : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_`` after the call. A class has no share in rows before its
+            first example.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(random_state=0).partial_fit([[0]], ["b"])
+        >>> forest.predict_proba_then_learn([[9], [8]], ["a", "b"])
+        array([[0., 1.],
+               [1., 0.]])
+        """
+        return self._told_then_learned(X, y, ids, lambda forest, told: forest._shares(told)[0])
+
     def _shown(self, labels: NDArray[np.float64]) -> list[Any]:
         return self._published.table.decode(labels[:, 0])
 

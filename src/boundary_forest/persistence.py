@@ -12,6 +12,7 @@ from boundary_forest.model_file import ModelFile
 from boundary_forest.model_file.values import CALLABLE, column_length, is_named
 from boundary_forest.neighbors import BoundaryForestNeighbors
 from boundary_forest.regressor import BoundaryForestRegressor
+from boundary_forest.saving import FRAME, read_frame
 
 ESTIMATORS: dict[str, type[BaseBoundaryForest]] = {
     kind.__name__: kind
@@ -51,9 +52,10 @@ def load(
 
     Returns
     -------
-    model : BoundaryForestClassifier, BoundaryForestRegressor, BoundaryForestNeighbors or \
-            BoundaryForest
-        Whichever was saved, as it was.
+    model : BoundaryForestClassifier, BoundaryForestRegressor, BoundaryForestNeighbors, \
+            BoundaryForest or boundary_forest.frames.FrameModel
+        Whichever was saved, as it was. The last is what ``boundary-forest stream`` and ``fit``
+        save: a forest that takes raw rows, which needs pyarrow.
 
     Raises
     ------
@@ -77,10 +79,41 @@ def load(
     """
     given = {"metric": metric, "label_metric": label_metric, "estimator": estimator}
     with ModelFile(path) as file:
-        kind = _kind_of(file)
-        functions = {name: f for name, f in given.items() if f is not None}
-        _check_given(file, functions)
-        return kind._loaded(file, functions, mapped=mmap)
+        forest = _forest_in(file, given, mapped=mmap)
+        return forest if FRAME not in file.entries else _framed(file, forest)
+
+
+def load_forest(path: str | os.PathLike[str], *, mmap: bool = False, **given: Any) -> Any:
+    """As ``load``, but the estimator itself where a file has one that takes raw rows.
+
+    Parameters
+    ----------
+    path, mmap, **given
+        As for ``load``.
+    """
+    with ModelFile(path) as file:
+        return _forest_in(file, given, mapped=mmap)
+
+
+def _forest_in(file: ModelFile, given: dict[str, Any], *, mapped: bool) -> BaseBoundaryForest:
+    kind = _kind_of(file)
+    functions = {name: f for name, f in given.items() if f is not None}
+    _check_given(file, functions)
+    return kind._loaded(file, functions, mapped=mapped)
+
+
+def _framed(file: ModelFile, forest: BaseBoundaryForest) -> Any:
+    try:
+        from boundary_forest.frames import FrameModel  # needs pyarrow, which other models do not
+    except ModuleNotFoundError as error:
+        if error.name != "pyarrow":
+            raise
+        raise ModuleNotFoundError(
+            f"{file.path} takes raw rows, and that needs pyarrow: pip install boundary-forest[cli]",
+            name="pyarrow",
+        ) from error
+    with file.checking(FRAME):
+        return FrameModel.of_forest(forest)
 
 
 def verify(path: str | os.PathLike[str]) -> None:
@@ -93,7 +126,9 @@ def verify(path: str | os.PathLike[str]) -> None:
     """
     with ModelFile(path) as file:
         functions = dict.fromkeys(_named_functions(file), _not_called)
-        _kind_of(file)._loaded(file, functions, mapped=False)
+        forest = _kind_of(file)._loaded(file, functions, mapped=False)
+        if FRAME in file.entries:
+            _framed(file, forest)
 
 
 def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -119,6 +154,8 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
             "parameters": dict(file.document["parameters"]),
             "fitted": forest is not None,
         }
+        if FRAME in file.entries:
+            described["frame"] = read_frame(file)
         if forest is not None:
             described |= _described_forest(file, forest)
         described["arrays"] = {

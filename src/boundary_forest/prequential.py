@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -47,13 +48,18 @@ class PredictingForest(ExplainingForest):
         >>> bool((answers == y[1:]).mean() > 0.85)
         True
         """
+        return self._told_then_learned(X, y, ids, lambda forest, told: forest._answers(told))
+
+    def _told_then_learned(
+        self, X: Any, y: Any, ids: Any, telling: Callable[[Self, NDArray[np.float64]], NDArray[Any]]
+    ) -> NDArray[Any]:
         check_is_fitted(
             self,
             "_engine",
             msg="This %(name)s instance is not fitted yet, so it has nothing to answer with. Call "
             "partial_fit with at least one example before predict_then_learn.",
         )
-        answers = self._learn(X, y, reset=False, ids=ids, predict=True)
+        answers = self._learn(X, y, reset=False, ids=ids, telling=telling)
         assert answers is not None
         return answers
 

@@ -6,6 +6,7 @@ set_params acts at the next ``fit`` only. Of randomness, ``seed_`` is all that l
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
@@ -26,6 +27,8 @@ from boundary_forest.model_file.values import (
     written_parameters,
 )
 
+FRAME = "frame"
+
 
 class SavedForest(CopiedWithEngine):
     """An estimator that can be saved to a file and loaded from it."""
@@ -37,6 +40,8 @@ class SavedForest(CopiedWithEngine):
         "metric_params",
     )
 
+    # What raw rows mean, as JSON, where the forest is that of a boundary_forest.frames.FrameModel.
+    _frame: dict[str, Any]
     _ids: IdTable | None
     _settings: dict[str, Any]
     _metric_in_use: tuple[Any, dict[str, Any] | None]
@@ -116,11 +121,12 @@ class SavedForest(CopiedWithEngine):
                 "parameters": written_parameters(parameters),
                 "forest": None,
             }
+            frame = _frame_array(self.__dict__.get("_frame"))
             if not hasattr(self, "_engine"):
-                return document, {}
+                return document, frame
             _check_functions(parameters, self._in_use())
             document["forest"], arrays = self._saved_forest()
-            return document, arrays
+            return document, {**arrays, **frame}
 
     def _saved_forest(self) -> tuple[dict[str, Any], dict[str, NDArray[Any] | Streamed]]:
         state = self._engine.state(with_positions=False)
@@ -148,6 +154,8 @@ class SavedForest(CopiedWithEngine):
         """The estimator that the file holds; ``given`` are the functions it names."""
         names: set[str] = set(cls._get_param_names())  # type: ignore[attr-defined]
         model = cls(**read_parameters(file, file.document.get("parameters"), names, given))
+        if FRAME in file.entries:
+            model._frame = read_frame(file)
         forest = file.document.get("forest")
         if forest is not None:
             if not isinstance(forest, dict):
@@ -201,6 +209,23 @@ class SavedForest(CopiedWithEngine):
             if len(names) != self.n_features_in_ or not all_text:
                 raise file.error("it does not name every feature", "feature_names")
             self.feature_names_in_ = names
+
+
+def _frame_array(frame: dict[str, Any] | None) -> dict[str, NDArray[Any] | Streamed]:
+    """JSON as an array, because it has every category of every column and may be long."""
+    if frame is None:
+        return {}
+    return {FRAME: np.frombuffer(json.dumps(frame).encode(), dtype=np.uint8)}
+
+
+def read_frame(file: ModelFile) -> dict[str, Any]:
+    """What raw rows mean, in a file that has it; boundary_forest.frames checks what it says."""
+    text = file.array(FRAME, "uint8").tobytes()
+    with file.checking(FRAME):
+        frame = json.loads(text)
+        if not isinstance(frame, dict):
+            raise ValueError("it is not an object")
+        return frame
 
 
 def _check_functions(parameters: dict[str, Any], in_use: dict[str, Any]) -> None:

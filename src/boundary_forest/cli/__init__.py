@@ -13,11 +13,14 @@ def main() -> None:
         import typer
 
         from boundary_forest.cli.demo import demo
+        from boundary_forest.cli.fit import fit
         from boundary_forest.cli.info import info
         from boundary_forest.cli.paper import paper
+        from boundary_forest.cli.predict import predict
+        from boundary_forest.cli.stream import stream
         from boundary_forest.cli.verify import verify
     except ModuleNotFoundError as error:
-        if error.name not in ("typer", "rich"):
+        if error.name not in ("pyarrow", "rich", "typer"):
             raise
         print(
             f"boundary-forest: {error.name} is missing; pip install boundary-forest[cli]",
@@ -34,6 +37,9 @@ def main() -> None:
     )
     # Without a callback, an application of one command would not ask for the command's name.
     app.callback()(lambda: None)
+    app.command()(stream)
+    app.command()(fit)
+    app.command()(predict)
     app.command()(demo)
     app.command()(info)
     app.command()(verify)

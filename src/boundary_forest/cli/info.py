@@ -22,6 +22,7 @@ def info(
     """Show what a model is: estimator, parameters, examples, trees and sizes."""
     try:
         described = describe(path)
+        columns = _columns(described)
     except ModelFileError as error:
         print(f"boundary-forest: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
@@ -34,7 +35,21 @@ def info(
     on_terminal = sys.stdout.isatty()
     # Elsewhere lines are as long as they need to be, so that other programs can read them.
     console = Console(width=None if on_terminal else 400, highlight=False)
-    console.print(_table(_lines(described), on_terminal))
+    console.print(_table({**_lines(described), **columns}, on_terminal))
+
+
+def _columns(described: dict[str, Any]) -> dict[str, str]:
+    """What raw rows mean to a model that takes them."""
+    if "frame" not in described:
+        return {}
+    try:
+        from boundary_forest.frames.choosing import told
+        from boundary_forest.frames.columns import Columns
+
+        lines = told(Columns.from_json(described["frame"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{described['file']}: frame: {error}") from error
+    return {f"columns {i}" if i else "columns": line for i, line in enumerate(lines)}
 
 
 def _table(lines: dict[str, str], on_terminal: bool) -> Table:

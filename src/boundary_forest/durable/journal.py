@@ -38,6 +38,7 @@ _BATCHES = (
     "CREATE TABLE IF NOT EXISTS batches (first INTEGER PRIMARY KEY, n INTEGER NOT NULL, "
     "checksum INTEGER NOT NULL, contents BLOB NOT NULL)"
 )
+_NOTES = "CREATE TABLE IF NOT EXISTS notes (seen INTEGER PRIMARY KEY, note TEXT NOT NULL)"
 
 _IN_USE = "another process, or this one, has it open"
 
@@ -61,11 +62,15 @@ def _locked(folder: Path) -> int:
 
 @dataclass(frozen=True)
 class Batch:
-    """``n`` examples in bytes, the first of which came after ``first`` others."""
+    """``n`` examples in bytes, the first of which came after ``first`` others.
+
+    ``note`` is a text of the user's that holds once they are learned.
+    """
 
     first: int
     n: int
     contents: bytes
+    note: str | None = None
 
 
 class Journal:
@@ -114,6 +119,7 @@ class Journal:
         if schema == 0:
             with self._transaction():
                 self._sql.execute(_BATCHES)
+                self._sql.execute(_NOTES)
                 self._sql.execute(f"PRAGMA user_version={SCHEMA}")
         self._count()
 
@@ -126,6 +132,10 @@ class Journal:
         with self._lock, self._telling():
             with self._transaction():
                 self._insert(batch)
+                # The note before this one stays, in case that the batch is taken back.
+                self._sql.execute("DELETE FROM notes WHERE seen < ?", (batch.first,))
+                if batch.note is not None:
+                    self._keep_note(batch.first + batch.n, batch.note)
             self.n_rows += batch.n
             self.n_bytes += len(batch.contents)
 
@@ -144,12 +154,39 @@ class Journal:
         with self._lock, self._telling():
             with self._transaction():
                 self._sql.execute("DELETE FROM batches WHERE first = ?", (batch.first,))
+                self._sql.execute("DELETE FROM notes WHERE seen > ?", (batch.first,))
                 if part is not None:
                     self._insert(part)
             self._count()
 
+    def take_back_last(self, saved: int) -> str | None:
+        """Forget the last batch, if no snapshot of ``saved`` examples has it; its note."""
+        with self._lock, self._telling():
+            query = "SELECT first, n FROM batches WHERE first >= ? ORDER BY first DESC LIMIT 1"
+            last = self._sql.execute(query, (saved,)).fetchone()
+            if last is None:
+                return None
+            first, n = last
+            note = self.note(first + n)
+            self.replace(Batch(first, n, b""), None)
+            return note
+
+    def keep_note(self, seen: int, note: str) -> None:
+        """Returns once the disk has the note for when ``seen`` examples have been learned."""
+        with self._lock, self._telling(), self._transaction():
+            self._keep_note(seen, note)
+
+    def _keep_note(self, seen: int, note: str) -> None:
+        self._sql.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (seen, note))
+
+    def note(self, seen: int) -> str | None:
+        """The note for when ``seen`` examples have been learned."""
+        with self._lock, self._telling():
+            found = self._sql.execute("SELECT note FROM notes WHERE seen = ?", (seen,)).fetchone()
+            return None if found is None else str(found[0])
+
     def batches(self) -> Iterator[Batch]:
-        """All of them in order, checked."""
+        """All of them in order, checked; their notes are apart."""
         with self._telling():
             firsts = [f for (f,) in self._sql.execute("SELECT first FROM batches ORDER BY first")]
             for first in firsts:

@@ -25,7 +25,7 @@ from boundary_forest.durable.batches import Examples, packed, unpacked
 from boundary_forest.durable.journal import Batch, Journal
 from boundary_forest.errors import JournalError
 from boundary_forest.model_file import make_folder, remove_unfinished
-from boundary_forest.persistence import FUNCTIONS, load
+from boundary_forest.persistence import FUNCTIONS, load_forest
 
 SNAPSHOT = "model.bf"
 JOURNAL = "journal.sqlite"
@@ -45,7 +45,15 @@ class DurableForest:
         The forest itself, to be asked as one likes; only the durable one may teach it.
     path : Path
         The folder.
+    note : str or None
+        A text of your own, such as how far a source has been read. It goes to the disk in one piece
+        with every batch that is learned while it is set; when the folder is opened again, it is the
+        one that went with the last batch. ``keep_note`` writes it by itself.
+    taken_back : str or None
+        The note of the batch that was forgotten when the folder was opened with ``redo=True``.
     """
+
+    taken_back: str | None = None
 
     def __init__(
         self,
@@ -64,6 +72,7 @@ class DurableForest:
         self._saving = threading.Lock()
         self._closed = False
         self._differs = False  # the journal from what was learned
+        self.note = journal.note(_seen(model))
         model._journal = self
 
     def partial_fit(self, X: Any, y: Any = None, **more: Any) -> Self:
@@ -98,6 +107,30 @@ class DurableForest:
         answers = model.predict_then_learn(X, y, **more)
         self._snapshot_if_due()
         return answers
+
+    def predict_proba_then_learn(self, X: Any, y: Any, **more: Any) -> Any:
+        """As the estimator's; returns the shares when what was learned is on the disk.
+
+        Parameters
+        ----------
+        X, y, **more
+            As for the estimator.
+
+        Returns
+        -------
+        shares : ndarray of shape (n_samples, n_classes)
+        """
+        model: Any = self._opened()
+        shares = model.predict_proba_then_learn(X, y, **more)
+        self._snapshot_if_due()
+        return shares
+
+    def keep_note(self) -> None:
+        """Bring the note to the disk though nothing was learned."""
+        model = self._opened()
+        with model._learning():
+            if self.note is not None:
+                self._journal.keep_note(_seen(model), self.note)
 
     def fit(self, X: Any, y: Any = None, **more: Any) -> None:
         """Not for a durable forest: it would forget all.
@@ -186,7 +219,7 @@ class DurableForest:
             None if classes is None else draft._labels_given(classes),
             getattr(draft, "feature_names_in_", None) if first == 0 else None,
         )
-        batch = Batch(first, X.shape[0], packed(examples))
+        batch = Batch(first, X.shape[0], packed(examples), self.note)
         try:
             self._journal.append(batch)
             yield
@@ -207,6 +240,8 @@ def open_durable(
     snapshot_rows: int | None = None,
     snapshot_bytes: int | None = SNAPSHOT_BYTES,
     mmap: bool = False,
+    note: str | None = None,
+    redo: bool = False,
 ) -> DurableForest:
     """Open a folder in which a forest survives crashes; a new one begins with ``model``.
 
@@ -227,6 +262,11 @@ def open_durable(
         this measure. ``snapshot`` saves one at any time.
     mmap : bool, default=False
         Whether the snapshot's positions stay in its file, as for :func:`boundary_forest.load`.
+    note : str or None, default=None
+        The note that a new folder begins with; of no effect on one that exists.
+    redo : bool, default=False
+        Whether the last batch is forgotten, unless a snapshot has it, because what the process was
+        about to do with the answers was lost with it: the batch is to be learned again.
 
     Returns
     -------
@@ -265,14 +305,19 @@ def open_durable(
     try:
         remove_unfinished(folder)
         if not snapshot.exists():
+            if note is not None:
+                journal.keep_note(_seen(model), note)
             _beginning(model).save(snapshot)
-        forest = load(snapshot, mmap=mmap, **_functions(model))
+        forest = load_forest(snapshot, mmap=mmap, **_functions(model))
         if model is not None:
             _check_same(model, forest, folder)
+        taken_back = journal.take_back_last(_seen(forest)) if redo else None
         _replay(forest, journal)
-        return DurableForest(
+        durable = DurableForest(
             folder, forest, journal, snapshot_rows=snapshot_rows, snapshot_bytes=snapshot_bytes
         )
+        durable.taken_back = taken_back
+        return durable
     except BaseException:
         journal.close()
         raise
@@ -282,8 +327,10 @@ def _beginning(model: Any) -> Any:
     """What the first snapshot holds: a seed that is drawn later would be another one each time."""
     if hasattr(model, "_engine"):
         return model
+    frame = model.__dict__.get("_frame")
     model = clone(model)
     model._validate_params()  # a folder that was begun with wrong ones could not be gone on with
+    model.__dict__.update({} if frame is None else {"_frame": frame})
     if not isinstance(model.random_state, int | np.integer):
         seed = int(check_random_state(model.random_state).randint(2**31))
         model.set_params(random_state=seed)

@@ -1,0 +1,50 @@
+"""``boundary-forest fit``: learn a file, without answering its rows first, and save the model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from boundary_forest.cli import options as o
+from boundary_forest.stream.settings import Settings
+
+
+def fit(
+    source: o.SourceArgument,
+    save: Annotated[Path, typer.Option(help="Write the model to this file.", metavar="FILE")],
+    target: o.Target = None,
+    features: o.Features = None,
+    drop: o.Drop = None,
+    task: o.Task = None,
+    warmup: o.Warmup = None,
+    scale: o.Scale = None,
+    missing: o.Missing = None,
+    on_error: o.OnError = "stop",
+    format: o.Format = None,
+    as_json: o.Json = False,
+    trees: o.Trees = None,
+    children: o.Children = None,
+    metric: o.Metric = None,
+    seed: o.Seed = None,
+    threads: o.Threads = 1,
+) -> None:
+    """Learn all rows and save the model: the same as stream saves, without its answers."""
+    o.end_with(
+        Settings(
+            source=source,
+            target=target,
+            features=o.listed(features),
+            drop=o.listed(drop) or (),
+            task=task,
+            warmup=warmup,
+            scaling=scale,
+            missing=missing,
+            on_error=on_error,
+            format=format,
+            as_json=as_json,
+            save=save,
+            parameters=o.forest_parameters(trees, children, metric, seed),
+            threads=threads,
+            answering=False,
+        )
+    )

@@ -1,0 +1,82 @@
+"""``boundary-forest stream``: answer each row of a stream, then learn it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from boundary_forest.cli import options as o
+from boundary_forest.stream.settings import Settings
+
+
+def stream(
+    source: o.SourceArgument,
+    target: o.Target = None,
+    features: o.Features = None,
+    drop: o.Drop = None,
+    id_column: o.Id = None,
+    task: o.Task = None,
+    warmup: o.Warmup = None,
+    scale: o.Scale = None,
+    missing: o.Missing = None,
+    on_error: o.OnError = "stop",
+    format: o.Format = None,
+    predictions: Annotated[
+        str | None,
+        typer.Option(
+            help="Write each answer as it is made; - is standard output. NDJSON, or .csv.",
+            metavar="FILE",
+        ),
+    ] = None,
+    as_json: o.Json = False,
+    save: o.Save = None,
+    load: Annotated[
+        Path | None, typer.Option(help="Go on with this saved model.", metavar="FILE")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a page of plots and examples.", metavar="FILE")
+    ] = None,
+    durable: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep all that is learned in this folder: after a crash the same command goes on.",
+            metavar="FOLDER",
+        ),
+    ] = None,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live", help="With --durable: the source brings new rows only, so skip none of them."
+        ),
+    ] = False,
+    trees: o.Trees = None,
+    children: o.Children = None,
+    metric: o.Metric = None,
+    seed: o.Seed = None,
+    threads: o.Threads = 1,
+) -> None:
+    """Answer each row of a stream, then learn it, and show how well it goes."""
+    o.end_with(
+        Settings(
+            source=source,
+            target=target,
+            features=o.listed(features),
+            drop=o.listed(drop) or (),
+            id=id_column,
+            task=task,
+            warmup=warmup,
+            scaling=scale,
+            missing=missing,
+            on_error=on_error,
+            format=format,
+            predictions=predictions,
+            as_json=as_json,
+            save=save,
+            load=load,
+            report=report,
+            durable=durable,
+            live=live,
+            parameters=o.forest_parameters(trees, children, metric, seed),
+            threads=threads,
+        )
+    )

@@ -1,0 +1,340 @@
+"""What the columns of a stream mean, decided once and kept with the model.
+
+Numbers are shifted and scaled; text and booleans become one number a category, 1 where it is
+theirs. A category that was not among the first rows has no number of its own: all are 0. Rows that
+cannot be used are told one by one, with the column and what is wrong there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from boundary_forest.frames.values import (
+    BOOLEAN,
+    NUMBER,
+    TEXT,
+    as_booleans,
+    as_numbers,
+    as_plain,
+    as_texts,
+)
+
+INTEGER = "integer"
+CLASSIFY, REGRESS = "classify", "regress"
+SCALES = ("none", "standard", "minmax")
+MISSING = ("error", "mean", "drop")
+LARGEST = 1e18  # its square is a float32
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column that positions are made of.
+
+    Parameters
+    ----------
+    name : str
+        The column's.
+    kind : str
+        "number", "text" or "boolean".
+    mean : tuple of float
+        What stands for a missing value: the mean, or the share of each category.
+    shift, scale : float
+        A number x becomes (x - shift) / scale.
+    categories : tuple of str
+        Of text and booleans, sorted.
+    """
+
+    name: str
+    kind: str
+    mean: tuple[float, ...]
+    shift: float = 0.0
+    scale: float = 1.0
+    categories: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """How many numbers it gives."""
+        return 1 if self.kind == NUMBER else len(self.categories)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return {**self.__dict__, "mean": list(self.mean), "categories": list(self.categories)}
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Self:
+        """From JSON; ValueError, TypeError or KeyError if it is not a feature's."""
+        feature = cls(
+            name=_text(told["name"]),
+            kind=_one_of(told["kind"], (NUMBER, TEXT, BOOLEAN)),
+            mean=tuple(_number(value) for value in told["mean"]),
+            shift=_number(told["shift"]),
+            scale=_number(told["scale"]),
+            categories=tuple(_text(value) for value in told["categories"]),
+        )
+        if len(feature.mean) != feature.width or feature.scale == 0:
+            raise ValueError(f"feature {feature.name!r} does not agree with itself")
+        if len(set(feature.categories)) != len(feature.categories):
+            raise ValueError(f"feature {feature.name!r} has a category twice")
+        return feature
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a row cannot be used."""
+
+    column: str
+    what: str
+    missing: bool = False
+
+    def __str__(self) -> str:
+        return f"column {self.column!r} {self.what}"
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Rows as a forest takes them; those of ``problems`` are not to be used."""
+
+    X: NDArray[Any]
+    problems: dict[int, Problem]
+    unseen: NDArray[np.int64]  # a row: in how many columns it has an unknown category
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What was to be answered; ``known`` says where. Elsewhere ``y`` means nothing."""
+
+    y: NDArray[Any]
+    known: NDArray[np.bool_]
+    problems: dict[int, Problem]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """All that was decided about columns.
+
+    Parameters
+    ----------
+    task : str
+        "classify" or "regress".
+    target : str
+        The column to be answered.
+    target_kind : str
+        "text", "boolean", "integer" or "number".
+    features : tuple of Feature
+        In the order of positions.
+    scaling, missing : str
+        As they were asked for.
+    warmup : int
+        By how many rows it was decided.
+    id : str or None
+        The column that names rows.
+    """
+
+    task: str
+    target: str
+    target_kind: str
+    features: tuple[Feature, ...]
+    scaling: str
+    missing: str
+    warmup: int
+    id: str | None = None
+
+    @property
+    def width(self) -> int:
+        """How many numbers a position has."""
+        return sum(feature.width for feature in self.features)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return {**self.__dict__, "features": [feature.to_json() for feature in self.features]}
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Self:
+        """From JSON; ValueError, TypeError or KeyError if it is not what ``to_json`` gives."""
+        kinds = (TEXT, BOOLEAN, INTEGER, NUMBER)
+        columns = cls(
+            task=_one_of(told["task"], (CLASSIFY, REGRESS)),
+            target=_text(told["target"]),
+            target_kind=_one_of(told["target_kind"], kinds),
+            features=tuple(Feature.from_json(feature) for feature in told["features"]),
+            scaling=_one_of(told["scaling"], SCALES),
+            missing=_one_of(told["missing"], MISSING),
+            warmup=int(_number(told["warmup"])),
+            id=None if told["id"] is None else _text(told["id"]),
+        )
+        names = [feature.name for feature in columns.features]
+        if len(set(names)) != len(names) or columns.width < 1:
+            raise ValueError("its features are not distinct, or none")
+        if columns.task == REGRESS and columns.target_kind != NUMBER:
+            raise ValueError(f"its target is {columns.target_kind}, and regression needs numbers")
+        return columns
+
+    # Rows
+
+    def positions(self, table: Any) -> Positions:
+        """The rows of a table as positions."""
+        n = len(table)
+        X = np.zeros((n, self.width), np.float64 if self.scaling == "none" else np.float32)
+        problems: dict[int, Problem] = {}
+        unseen = np.zeros(n, dtype=np.int64)
+        start = 0
+        for feature in self.features:
+            values = _column(table, feature.name)
+            into = X[:, start : start + feature.width]
+            if feature.kind == NUMBER:
+                missing = _put_numbers(feature, values, into, problems)
+            else:
+                missing = _put_categories(feature, values, into, problems, unseen)
+            if missing is not None and missing.any():
+                if self.missing == "mean":
+                    middle = np.array(feature.mean)
+                    into[missing] = (middle - feature.shift) / feature.scale
+                else:
+                    _tell(problems, missing, partial(_missing_in, feature))
+            start += feature.width
+        return Positions(X, problems, unseen)
+
+    def labels(self, table: Any) -> Labels:
+        """The target's values, in the type in which the forest learns them."""
+        values = _column(table, self.target)
+        problems: dict[int, Problem] = {}
+        if self.target_kind == TEXT:
+            return _text_labels(as_texts(values), problems)
+        if self.target_kind == BOOLEAN:
+            truths, misfit = as_booleans(values)
+            what = "is neither true nor false, as the others were"
+            self._refuse(problems, misfit, values, what)
+            known = ~pc.is_null(truths).to_numpy(zero_copy_only=False).astype(bool)
+            true = pc.equal(pc.fill_null(truths, ""), "true")
+            return Labels(true.to_numpy(zero_copy_only=False).astype(bool), known, problems)
+        numbers, misfit = as_numbers(values)
+        self._refuse(problems, misfit, values, "is not a number, as the others were")
+        self._refuse(problems, np.isinf(numbers), values, "is not finite")
+        if self.target_kind == INTEGER:
+            with np.errstate(invalid="ignore"):
+                other = ~np.isnan(numbers) & ((numbers != np.floor(numbers)) | _beyond(numbers))
+            self._refuse(problems, other, values, "is not a whole number, as the others were")
+        known = np.isfinite(numbers)
+        known[list(problems)] = False
+        numbers = np.where(known, numbers, 0.0)
+        if self.target_kind == INTEGER:
+            return Labels(numbers.astype(np.int64), known, problems)
+        if self.task == CLASSIFY:
+            return Labels(np.array([repr(x) for x in numbers.tolist()] or [""]), known, problems)
+        return Labels(numbers, known, problems)
+
+    def _refuse(
+        self, problems: dict[int, Problem], where: NDArray[np.bool_] | None, values: Any, what: str
+    ) -> None:
+        if where is not None and where.any():
+            _tell(problems, where, lambda i: Problem(self.target, f"{_shown(values, i)} {what}"))
+
+
+def _missing_in(feature: Feature, _: int) -> Problem:
+    return Problem(feature.name, "is missing", missing=True)
+
+
+def _put_numbers(
+    feature: Feature, values: Any, into: NDArray[Any], problems: dict[int, Problem]
+) -> NDArray[np.bool_] | None:
+    numbers, misfit = as_numbers(values)
+    scaled = (numbers - feature.shift) / feature.scale
+    with np.errstate(invalid="ignore"):
+        fine = np.abs(scaled) <= LARGEST  # not where it is NaN
+    if fine.all():
+        into[:, 0] = scaled
+        return None
+    into[:, 0] = np.where(fine, scaled, 0.0)
+    missing = np.isnan(numbers)
+    if misfit is not None and misfit.any():
+        missing &= ~misfit
+        what = "is not a number, as the others were"
+        _tell(problems, misfit, lambda i: Problem(feature.name, f"{_shown(values, i)} {what}"))
+    large = ~fine & ~np.isnan(numbers)
+    what = "is too large beside the others"
+    _tell(problems, large, lambda i: Problem(feature.name, f"{_shown(values, i)} {what}"))
+    return missing
+
+
+def _put_categories(
+    feature: Feature,
+    values: Any,
+    into: NDArray[Any],
+    problems: dict[int, Problem],
+    unseen: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    if feature.kind == BOOLEAN:
+        texts, misfit = as_booleans(values)
+    else:
+        texts, misfit = as_texts(values), None
+    codes = pc.index_in(texts, pa.array(feature.categories, pa.string()))
+    known: NDArray[np.bool_] = codes.is_valid().to_numpy(zero_copy_only=False).astype(bool)
+    rows = np.flatnonzero(known)
+    into[rows, codes.drop_null().to_numpy()] = 1
+    missing: NDArray[np.bool_] = texts.is_null().to_numpy(zero_copy_only=False).astype(bool)
+    if misfit is not None:
+        missing &= ~misfit
+        what = "is neither true nor false, as the others were"
+        _tell(problems, misfit, lambda i: Problem(feature.name, f"{_shown(values, i)} {what}"))
+    unseen += ~known & ~missing
+    return missing
+
+
+def _text_labels(texts: Any, problems: dict[int, Problem]) -> Labels:
+    coded = texts.dictionary_encode()
+    codes = coded.indices.to_numpy(zero_copy_only=False)
+    known = ~np.isnan(codes) if codes.dtype.kind == "f" else np.ones(len(codes), dtype=bool)
+    classes = np.array(coded.dictionary.to_pylist() or [""])
+    return Labels(classes[np.where(known, codes, 0).astype(np.int64)], known, problems)
+
+
+def _column(table: Any, name: str) -> Any:
+    if name not in table.column_names:
+        return pa.nulls(len(table))
+    return as_plain(table[name], name)
+
+
+def _tell(
+    problems: dict[int, Problem], where: NDArray[np.bool_], problem: Callable[[int], Problem]
+) -> None:
+    for i in np.flatnonzero(where).tolist():
+        problems.setdefault(i, problem(i))
+
+
+def _shown(values: Any, i: int) -> str:
+    text = repr(values[i].as_py())
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _beyond(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return np.asarray(np.abs(numbers) > 2**53)
+
+
+# Checks of what a file says
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{str(value)[:40]!r} is not text")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{str(value)[:40]!r} is not a finite number")
+    return float(value)
+
+
+def _one_of(value: Any, allowed: tuple[str, ...]) -> str:
+    if value not in allowed:
+        raise ValueError(f"{str(value)[:40]!r} is none of {', '.join(allowed)}")
+    return str(value)

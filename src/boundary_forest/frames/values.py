@@ -1,0 +1,185 @@
+"""A column as numbers, as text or as booleans, whatever kind of source it came from.
+
+The same values must mean the same whether they were text in a CSV file or numbers in a Parquet
+file, so nothing here depends on a column's type alone: text that reads as numbers is numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+NUMBER, TEXT, BOOLEAN = "number", "text", "boolean"
+# What stands for a missing value where numbers or booleans are expected. In text only "" does.
+NOTHING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "NONE", "?")
+_NOTHING = pa.array(NOTHING)
+_TRUTHS = pa.array(["false", "true"])
+
+
+class ColumnError(ValueError):
+    """A column that is not there, or cannot be used: which, and why."""
+
+
+class NothingYetError(ColumnError):
+    """Columns without the values that a decision needs; more rows may bring them."""
+
+
+def as_plain(column: Any, name: str) -> Any:
+    """The column as one array of float64, text or booleans, or of nulls alone."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if pa.types.is_null(kind) or pa.types.is_boolean(kind) or pa.types.is_string(kind):
+        return column
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return column if pa.types.is_float64(kind) else pc.cast(column, pa.float64(), safe=False)
+    if pa.types.is_large_string(kind) or kind == pa.string_view() or pa.types.is_temporal(kind):
+        return pc.cast(column, pa.string())
+    raise ColumnError(
+        f"column {name!r} holds {kind}, and numbers, text and booleans can be used: --drop {name}"
+    )
+
+
+def as_numbers(values: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
+    """Numbers, NaN where there is nothing; and where there is something else, if anywhere."""
+    if pa.types.is_float64(values.type):
+        return _numpy(values), None
+    if pa.types.is_null(values.type):
+        return np.full(len(values), np.nan), None
+    if pa.types.is_boolean(values.type):
+        return np.full(len(values), np.nan), ~_is_null(values)
+    try:
+        return _numpy(pc.cast(values, pa.float64())), None
+    except pa.ArrowInvalid:
+        pass
+    trimmed = _without_nothing(values)
+    try:
+        return _numpy(pc.cast(trimmed, pa.float64())), None
+    except pa.ArrowInvalid:
+        return _numbers_one_by_one(trimmed)
+
+
+def _numbers_one_by_one(values: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    numbers, misfit = np.full(len(values), np.nan), np.zeros(len(values), dtype=bool)
+    for i, value in enumerate(values):
+        try:
+            numbers[i] = pc.cast(value, pa.float64()).as_py() if value.is_valid else np.nan
+        except pa.ArrowInvalid:
+            misfit[i] = True
+    return numbers, misfit
+
+
+def as_texts(values: Any) -> Any:
+    """Text, null where there is nothing."""
+    if not pa.types.is_string(values.type):
+        return pc.cast(values, pa.string())
+    return pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
+
+
+def as_booleans(values: Any) -> tuple[Any, NDArray[np.bool_] | None]:
+    """The texts "true" and "false", null where there is nothing; and where something else is."""
+    if pa.types.is_boolean(values.type) or pa.types.is_null(values.type):
+        return pc.cast(values, pa.string()), None
+    if not pa.types.is_string(values.type):
+        return pa.nulls(len(values), pa.string()), ~_is_null(values)
+    lower = pc.utf8_lower(_without_nothing(values))
+    misfit = ~_mask(pc.or_(pc.is_in(lower, _TRUTHS), pc.is_null(lower)))
+    if not misfit.any():
+        return lower, None
+    return pc.if_else(pa.array(misfit), pa.scalar(None, pa.string()), lower), misfit
+
+
+def kind_of(values: Any) -> str | None:
+    """What the values are as a whole; None if there are none."""
+    if values.null_count == len(values):
+        return None
+    if pa.types.is_boolean(values.type):
+        return BOOLEAN
+    numbers, misfit = as_numbers(values)
+    if misfit is None or not misfit.any():
+        return NUMBER if not np.isnan(numbers).all() else None
+    if as_booleans(values)[1] is None:
+        return BOOLEAN
+    return TEXT
+
+
+def joined(tables: list[Any]) -> Any:
+    """Plain tables one below the other: absent columns are null, unlike kinds become text."""
+    names = list(dict.fromkeys(name for table in tables for name in table.column_names))
+    columns = {}
+    for name in names:
+        parts = [
+            as_plain(table[name], name) if name in table.column_names else pa.nulls(len(table))
+            for table in tables
+        ]
+        kinds = {part.type for part in parts} - {pa.null()}
+        kind = pa.string() if len(kinds) > 1 else next(iter(kinds), pa.null())
+        columns[name] = pa.concat_arrays([pc.cast(part, kind) for part in parts])
+    return pa.table(columns)
+
+
+def as_table(frame: Any) -> Any:
+    """A pyarrow table of a frame: pyarrow's, pandas', polars', a list of dicts, a dict of lists."""
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if hasattr(frame, "to_arrow"):
+        return frame.to_arrow()
+    if isinstance(frame, dict):
+        return pa.table({str(name): column_of(list(values)) for name, values in frame.items()})
+    if isinstance(frame, list | tuple) and all(isinstance(row, dict) for row in frame):
+        names = dict.fromkeys(name for row in frame for name in row)
+        return pa.table({str(n): column_of([row.get(n) for row in frame]) for n in names})
+    if hasattr(frame, "columns") and hasattr(frame, "items"):
+        return pa.table({str(name): _of_series(series) for name, series in frame.items()})
+    raise TypeError(
+        "rows must be a frame of pandas, polars or pyarrow, or a list of dicts, got "
+        f"{type(frame).__name__}"
+    )
+
+
+def column_of(values: list[Any]) -> Any:
+    """An array of these values, as text if they are of several kinds."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([_text_of(value) for value in values], pa.string())
+
+
+def _text_of(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _of_series(series: Any) -> Any:
+    try:
+        return pa.array(series, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return column_of([None if v != v else v for v in series.tolist()])
+
+
+def _without_nothing(values: Any) -> Any:
+    trimmed = pc.utf8_trim_whitespace(values)
+    return pc.if_else(pc.is_in(trimmed, _NOTHING), pa.scalar(None, pa.string()), trimmed)
+
+
+def _numpy(values: Any) -> NDArray[np.float64]:
+    array: NDArray[np.float64] = values.to_numpy(zero_copy_only=False)
+    return array
+
+
+def _is_null(values: Any) -> NDArray[np.bool_]:
+    return _mask(pc.is_null(values))
+
+
+def _mask(values: Any) -> NDArray[np.bool_]:
+    mask: NDArray[np.bool_] = values.to_numpy(zero_copy_only=False).astype(bool)
+    return mask

@@ -1,0 +1,74 @@
+"""What every source gives: rows in batches, numbered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+BATCH_ROWS = 8192
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of a source.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Those that could be read.
+    numbers : ndarray of int64
+        Their numbers in the source, from 1.
+    bad : dict
+        The numbers of the others, and why.
+    """
+
+    table: Any
+    numbers: NDArray[np.int64]
+    bad: dict[int, str] = field(default_factory=dict)
+
+    def from_row(self, number: int) -> Batch:
+        """Without the rows before this one."""
+        first = int(np.searchsorted(self.numbers, number))
+        bad = {row: why for row, why in self.bad.items() if row >= number}
+        return Batch(self.table.slice(first), self.numbers[first:], bad)
+
+
+@dataclass
+class Source:
+    """Rows from somewhere, to be gone through once.
+
+    Parameters
+    ----------
+    name : str
+        Where they come from, for people.
+    format : str
+        "csv", "ndjson", "parquet", "arrow", "libsvm" or "npz".
+    names : list of str or None
+        The columns; None if every row may have others.
+    total_rows : int or None
+        How many rows there are, if that is known.
+    batches : iterator of Batch
+        The rows.
+    is_pipe : bool
+        Whether rows come as somebody writes them.
+    expect_numbers : callable
+        Told the names of columns known to hold numbers, which may then be read faster.
+    """
+
+    name: str
+    format: str
+    names: list[str] | None
+    total_rows: int | None
+    batches: Iterator[Batch]
+    is_pipe: bool = False
+    expect_numbers: Callable[[list[str]], None] = lambda names: None
+
+
+def numbered(first: int, n_read: int, bad: dict[int, str]) -> NDArray[np.int64]:
+    """The numbers of the rows that were read, when the first of all has the number ``first``."""
+    every = np.arange(first, first + n_read + len(bad), dtype=np.int64)
+    return every[~np.isin(every, list(bad))] if bad else every

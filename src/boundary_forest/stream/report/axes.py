@@ -1,0 +1,48 @@
+"""Axes: a range, round numbers along it, and where a value lies on it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The range from ``low`` to ``high``, never empty."""
+
+    low: float
+    high: float
+
+    def at(self, value: float) -> float:
+        """Where the value lies: 0 at the low end, 1 at the high end."""
+        return (value - self.low) / (self.high - self.low)
+
+    def ticks(self, about: int = 5) -> list[float]:
+        """Round numbers within the range, some ``about`` of them."""
+        step = _step(self.high - self.low, about)
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [i * step for i in range(first, last + 1)]
+
+
+def axis(values: Iterable[float], *, zero: bool = False, tight: bool = False) -> Axis:
+    """An axis for the values: from 0 if ``zero``, and to round numbers unless ``tight``."""
+    finite = [v for v in values if math.isfinite(v)]
+    low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
+    if zero:
+        low = min(0.0, low)
+    if not high > low:
+        low, high = (low, low + 1) if low == 0 else sorted((low, low + abs(low) / 10))
+    if not math.isfinite(high - low):
+        low, high = low / 4, high / 4
+    if tight:
+        return Axis(low, high)
+    step = _step(high - low, 5)
+    return Axis(math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step)
+
+
+def _step(span: float, about: int) -> float:
+    """1, 2 or 5 times a power of ten, of which some ``about`` make the span."""
+    rough = span / about
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next((m * power for m in (1, 2, 5) if rough <= m * power * 1.001), 10 * power)

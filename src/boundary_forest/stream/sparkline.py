@@ -1,0 +1,76 @@
+"""A row of figures in characters: columns of blocks, or a curve of braille dots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+BLOCKS = " ▁▂▃▄▅▆▇█"
+ASCII = " .:-=+*#@"
+DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # of a braille character, by column
+MOST = 512  # figures that are remembered
+
+
+class Track:
+    """Figures of a whole run, evenly thinned so that there are never more than ``MOST``."""
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+        self._every = 1
+        self._skipped = 0
+
+    def add(self, value: float) -> None:
+        """Remember it, or pass over it if the run has become long."""
+        self._skipped += 1
+        if self._skipped < self._every:
+            return
+        self._skipped = 0
+        self.values.append(value)
+        if len(self.values) >= MOST:
+            self.values = self.values[1::2]
+            self._every *= 2
+
+
+def columns(values: Sequence[float], width: int) -> list[float]:
+    """The values in at most ``width`` columns, each the mean of its share of them."""
+    n = len(values)
+    if n <= width:
+        return list(values)
+    edges = [i * n // width for i in range(width + 1)]
+    return [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
+
+
+def bars(
+    values: Sequence[float], low: float, high: float, width: int, height: int, ascii_only: bool
+) -> list[str]:
+    """Columns from ``low`` to ``high``; the highest line first."""
+    glyphs = ASCII if ascii_only else BLOCKS
+    steps = len(glyphs) - 1
+    filled = [1 + _level(v, low, high, height * steps) for v in columns(values, width)]
+    return [
+        "".join(glyphs[min(steps, max(0, f - line * steps))] for f in filled)
+        for line in reversed(range(height))
+    ]
+
+
+def curve(values: Sequence[float], low: float, high: float, width: int, height: int) -> list[str]:
+    """A curve of dots, two to a column and four to a line; what is above ``high`` is not seen."""
+    top = 4 * height
+    levels = [top if v > high else _level(v, low, high, top) for v in columns(values, 2 * width)]
+    cells = [[0] * ((len(levels) + 1) // 2) for _ in range(height)]
+    for x, level in enumerate(levels):
+        before = levels[x - 1] if x else level
+        # As far as the one before, so that a steep curve is not torn.
+        span = (
+            range(before + 1, level + 1) if before < level else range(level, max(before, level + 1))
+        )
+        for y in (y for y in span if y < top):
+            line, dot = divmod(top - 1 - y, 4)
+            cells[line][x // 2] |= DOTS[x % 2][dot]
+    return ["".join(chr(0x2800 + cell) if cell else " " for cell in line) for line in cells]
+
+
+def _level(value: float, low: float, high: float, levels: int) -> int:
+    """Which of so many levels the value is at; those outside are at the nearest."""
+    share = (value - low) / (high - low) if high > low else 0.0
+    return min(levels - 1, max(0, round(share * (levels - 1))))

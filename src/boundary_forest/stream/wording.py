@@ -1,0 +1,82 @@
+"""How figures are written for people: on the panel, in plain lines and in the report."""
+
+from __future__ import annotations
+
+import math
+
+ABSENT = "-"  # within ASCII, for terminals that know no more
+
+
+def count(n: int) -> str:
+    """A whole number, in groups of three digits."""
+    return f"{n:,}"
+
+
+def counted(n: int, noun: str) -> str:
+    """So many of something: 1 row, 2 rows."""
+    return f"{count(n)} {noun}" if n == 1 else f"{count(n)} {noun}s"
+
+
+def percent(share: float | None) -> str:
+    """A share as percent, to three digits or so."""
+    if share is None or not math.isfinite(share):
+        return ABSENT
+    value = 100 * share
+    return f"{value:.2f} %" if abs(value) < 9.995 else f"{value:.1f} %"
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Any number, to so many significant digits; powers of ten only where they are large."""
+    if value is None or not math.isfinite(value):
+        return ABSENT
+    if value == 0:
+        return "0"
+    value = float(f"{value:.{digits - 1}e}")
+    if not 1e-4 <= abs(value) < 1e9:
+        return f"{value:.{digits - 1}e}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{decimals}f}"
+
+
+def r2(value: float | None) -> str:
+    """A coefficient of determination."""
+    return ABSENT if value is None or not math.isfinite(value) else f"{value:.3f}"
+
+
+def rate(per_second: float) -> str:
+    """Rows a second, to three digits, so that it does not jitter."""
+    return number(per_second, 3)
+
+
+def size(n_bytes: float) -> str:
+    """Bytes, in the unit that leaves one to three digits before the point."""
+    units = ["B", "kB", "MB", "GB", "TB"]
+    value = float(n_bytes)
+    while abs(value) >= 999.5 and len(units) > 1:
+        value /= 1000
+        del units[0]
+    return f"{value:.0f} B" if units[0] == "B" else f"{number(value, 3)} {units[0]}"
+
+
+def duration(seconds: float) -> str:
+    """A time span in its two largest units."""
+    if seconds < 59.95:
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"
+
+
+def short(value: float) -> str:
+    """A number for an axis: 500, 20k, 1.5M."""
+    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= unit:
+            return f"{value / unit:.6g}{letter}"
+    return f"{value:.6g}"
+
+
+def printable(text: str) -> str:
+    """The text without what would move a cursor or ring a bell."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)

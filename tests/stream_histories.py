@@ -1,0 +1,106 @@
+"""Histories of streams that never ran, for the tests of what is shown of them."""
+
+import math
+import random
+
+from boundary_forest.stream.progress import HardExample, History, Snapshot
+
+
+def snapshot(rows=1200, **changes):
+    """A state after so many rows of a classification."""
+    values = {
+        "source": "rows.csv",
+        "task": "classify",
+        "rows": rows,
+        "total_rows": 4000,
+        "learned": rows,
+        "unlabelled": 0,
+        "bad": 0,
+        "unseen_categories": 0,
+        "seconds": rows / 1000,
+        "rows_per_s": 1000.0,
+        "recent_rows_per_s": 1234.5,
+        "error": 0.05 + 1 / (rows + 1),
+        "recent_error": 0.04 + 0.01 * math.sin(rows),
+        "mae": None,
+        "recent_mae": None,
+        "r2": None,
+        "recent_r2": None,
+        "stored": rows // 2,
+        "trees": 50,
+        "nodes_per_tree": rows / 5,
+        "memory_bytes": 400 * rows,
+        "choices": (
+            "task: classify, 10 distinct integers",
+            "scale: standard, of the first 1,000 rows",
+        ),
+    }
+    return Snapshot(**(values | changes))
+
+
+def regression(rows=1200, **changes):
+    """The same of a regression."""
+    values = {"task": "regress", "error": None, "recent_error": None}
+    values |= {"mae": 0.5 + 1 / (rows + 1), "recent_mae": 0.45 + 0.02 * math.sin(rows)}
+    values |= {"r2": 0.6, "recent_r2": 0.65}
+    return snapshot(rows, **(values | changes))
+
+
+def classified(n_classes=10, n_snapshots=40, names=None, **parts):
+    """The history of a classification."""
+    rng = random.Random(0)
+    names = names or [f"class {i}" for i in range(n_classes)]
+    confusion = {(c, c): rng.randint(50, 90) for c in names}
+    for _ in range(3 * len(names)):
+        confusion.setdefault((rng.choice(names), rng.choice(names)), rng.randint(1, 9))
+    hardest = [
+        HardExample(
+            row=100 + i,
+            true=names[0],
+            answered=names[-1],
+            confidence=0.9 - i / 100,
+            residual=None,
+            features={f"f{j}": f"{rng.random():.4f}" for j in range(16)},
+            explanation=[_end(names[-1] if t % 4 else names[0], t) for t in range(50)],
+        )
+        for i in range(20)
+    ]
+    values = {
+        "snapshots": [snapshot(100 * (i + 1)) for i in range(n_snapshots)],
+        "confusion": confusion,
+        "hardest": hardest,
+        "tree_depths": [[1, 12, 40 + t, 30, 5] for t in range(50)],
+        "parameters": {"n_estimators": 50, "metric": "euclidean"},
+        "summary": {"saved to": "model.bf"},
+    }
+    return History(**(values | parts))
+
+
+def regressed(n_pairs=5000, n_snapshots=40, **parts):
+    """The history of a regression."""
+    rng = random.Random(0)
+    pairs = [(t := rng.gauss(0, 1), t + rng.gauss(0, 0.4)) for _ in range(n_pairs)]
+    hardest = [
+        HardExample(
+            row=100 + i,
+            true=f"{i}.25",
+            answered=f"{i - 4}.5",
+            confidence=None,
+            residual=-3.75,
+            features={"a": "1", "b": "2.5"},
+            explanation=[_end(i - 4 + t / 50, t) for t in range(50)],
+        )
+        for i in range(20)
+    ]
+    values = {
+        "snapshots": [regression(100 * (i + 1)) for i in range(n_snapshots)],
+        "pairs": pairs,
+        "hardest": hardest,
+        "tree_depths": [[1, 12, 40 + t, 30, 5] for t in range(50)],
+        "parameters": {"n_estimators": 50, "epsilon": "auto"},
+    }
+    return History(**(values | parts))
+
+
+def _end(label, tree):
+    return {"label": label, "distance": 1.5 + tree / 10, "weight": 0.02, "arrival": tree // 2}

@@ -1,0 +1,173 @@
+"""What columns mean is found out by their values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from boundary_forest.frames.choosing import Wishes, choose, doubts, told
+from boundary_forest.frames.columns import Columns
+from boundary_forest.frames.values import ColumnError, as_table, kind_of
+
+
+def decide(target, values, **wishes):
+    table = pa.table({"a": np.arange(len(values)), target: pa.array(values)})
+    return choose(table, Wishes(target, **wishes))
+
+
+@pytest.mark.parametrize(
+    ("values", "task", "kind"),
+    [
+        (["a", "b", "a"], "classify", "text"),
+        ([True, False, True], "classify", "boolean"),
+        (["True", "false", ""], "classify", "boolean"),
+        ([1, 2, 3], "classify", "integer"),
+        ([1.0, 2.0, None], "classify", "integer"),
+        (["1", "2", "NA"], "classify", "integer"),
+        ([1.5, 2.0, 3.0], "regress", "number"),
+        (["1.5", "2", "3"], "regress", "number"),
+        (["1", "2", "x"], "classify", "text"),
+        (list(range(100)), "classify", "integer"),
+        (list(range(101)), "regress", "number"),
+    ],
+)
+def test_the_task_follows_from_the_targets_values(values, task, kind):
+    columns = decide("y", values)
+    assert (columns.task, columns.target_kind) == (task, kind)
+
+
+def test_the_task_can_be_said():
+    assert decide("y", [1, 2, 3], task="regress").target_kind == "number"
+    assert decide("y", list(range(500)), task="classify").target_kind == "integer"
+    numbers = decide("y", [1.5, 2.5, 1.5], task="classify")
+    labels = numbers.labels(pa.table({"y": ["1.50", "2.5"]}))
+    assert labels.y.tolist() == ["1.5", "2.5"]
+    with pytest.raises(ColumnError, match="regression needs numbers"):
+        decide("y", ["a", "b"], task="regress")
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["1", " 2.5", "", "NA", "1e3"], "number"),
+        (["true", "FALSE"], "boolean"),
+        (["1", "b"], "text"),
+        (["", ""], None),
+        ([None], None),
+    ],
+)
+def test_text_that_reads_as_something_else_is_that(values, kind):
+    assert kind_of(pa.array(values, pa.string())) == kind
+
+
+def table():
+    return pa.table(
+        {
+            "n": [1.0, 2.0, 3.0, 6.0],
+            "t": ["x", "y", "x", "x"],
+            "b": [True, False, True, True],
+            "y": [0, 1, 0, 1],
+        }
+    )
+
+
+def test_numbers_are_scaled_and_the_others_one_hot():
+    columns = choose(table(), Wishes("y"))
+    X = columns.positions(table()).X
+    assert X.dtype == np.float32
+    n = np.array([1.0, 2, 3, 6])
+    np.testing.assert_allclose(X[:, 0], (n - 3) / n.std(), rtol=1e-6)
+    assert X[:, 1:].tolist() == [[1, 0, 0, 1], [0, 1, 1, 0], [1, 0, 0, 1], [1, 0, 0, 1]]
+    minmax = choose(table(), Wishes("y", scaling="minmax")).positions(table()).X
+    np.testing.assert_allclose(minmax[:, 0], (n - 1) / 5, rtol=1e-6)
+    none = choose(table(), Wishes("y", scaling="none")).positions(table()).X
+    assert none.dtype == np.float64
+    assert none[:, 0].tolist() == n.tolist()
+
+
+def test_a_constant_column_and_huge_numbers_are_no_harm():
+    odd = pa.table({"c": [5.0, 5.0], "h": [1e300, -1e300], "y": [0, 1]})
+    columns = choose(odd, Wishes("y"))
+    positions = columns.positions(odd)
+    assert np.isfinite(positions.X).all()
+    assert not positions.problems
+
+
+def test_a_category_first_seen_later_is_zeros_and_counted():
+    columns = choose(table(), Wishes("y"))
+    later = columns.positions(pa.table({"n": [1.0], "t": ["new"], "b": [True]}))
+    assert later.X[0, 1:3].tolist() == [0, 0]
+    assert later.unseen.tolist() == [1]
+    assert not later.problems
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ({"n": "abc", "t": "x", "b": True}, "column 'n' 'abc' is not a number"),
+        ({"n": None, "t": "x", "b": True}, "column 'n' is missing"),
+        ({"n": 1, "t": "", "b": True}, "column 't' is missing"),
+        ({"n": 1, "t": "x", "b": "maybe"}, "column 'b' 'maybe' is neither"),
+        ({"n": float("inf"), "t": "x", "b": True}, "column 'n' inf is too large"),
+        ({"n": 1e300, "t": "x", "b": True}, "column 'n' 1e+300 is too large"),
+    ],
+)
+def test_what_cannot_be_used_is_told_with_its_column(row, why):
+    columns = choose(table(), Wishes("y"))
+    positions = columns.positions(as_table([{"n": 1, "t": "x", "b": "true"}, row]))
+    assert str(positions.problems[1]).startswith(why)
+    assert 0 not in positions.problems
+
+
+def test_a_missing_value_can_be_the_mean():
+    columns = choose(table(), Wishes("y", missing="mean"))
+    positions = columns.positions(as_table([{"n": None, "t": None, "b": None}]))
+    assert not positions.problems
+    np.testing.assert_allclose(positions.X[0], [0, 0.75, 0.25, 0.25, 0.75], atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [("integer", 2.5), ("integer", "x"), ("boolean", "maybe"), ("number", "x")]
+)
+def test_a_target_of_another_kind_than_the_first_ones_is_a_problem(kind, value):
+    first = {"integer": [1, 2], "boolean": [True, False], "number": [1.5, 2.5]}[kind]
+    columns = decide("y", first)
+    labels = columns.labels(as_table([{"y": str(value)}, {"y": None}, {"y": first[0]}]))
+    assert list(labels.problems) == [0]
+    assert labels.known.tolist() == [False, False, True]
+
+
+def test_columns_can_be_chosen_and_left_out():
+    names = [f.name for f in choose(table(), Wishes("y", features=("t", "n"))).features]
+    assert names == ["t", "n"]
+    names = [f.name for f in choose(table(), Wishes("y", drop=("t",), id="b")).features]
+    assert names == ["n"]
+    with pytest.raises(ColumnError, match="no column to answer 'y' from"):
+        choose(table(), Wishes("y", drop=("t", "n", "b")))
+    with pytest.raises(ColumnError, match="no column 'z'; there are"):
+        Wishes("y", drop=("z",)).check(table().column_names)
+
+
+def test_lists_cannot_be_used_unless_they_are_dropped():
+    nested = pa.table({"a": [1, 2], "l": [[1], [2]], "y": [0, 1]})
+    with pytest.raises(ColumnError, match="--drop l"):
+        choose(nested, Wishes("y"))
+    assert choose(nested, Wishes("y", drop=("l",))).width == 1
+
+
+def test_the_decision_survives_json():
+    columns = choose(table(), Wishes("y", missing="mean", id="b"))
+    assert Columns.from_json(columns.to_json()) == columns
+    assert told(columns)[0].startswith("classify 'y'")
+
+
+def test_what_is_doubtful_is_told():
+    assert "one value" in doubts(decide("y", [1, 1, 1]), pa.table({"y": [1, 1, 1]}))[0]
+    names = [f"name {i}" for i in range(150)]
+    many = pa.table({"a": names, "y": names})
+    classes, categories = doubts(choose(many, Wishes("y")), many)
+    assert "150 classes" in classes
+    assert "150 categories" in categories
+    typo = pa.table({"a": [*map(str, range(149)), "oops"], "y": [0, 1] * 75})
+    assert "because 'oops' is not a number" in doubts(choose(typo, Wishes("y")), typo)[0]

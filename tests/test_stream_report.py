@@ -1,0 +1,203 @@
+"""The report of a stream is one page that needs nothing else, and shows what happened."""
+
+import math
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from stream_histories import classified, regressed, regression, snapshot
+
+from boundary_forest.stream.progress import History
+from boundary_forest.stream.report import page, write_report
+from boundary_forest.stream.report.axes import axis
+from boundary_forest.stream.report.pictures import picture
+
+BOTH = pytest.mark.parametrize("make", [classified, regressed])
+VOID = {"meta", "link"}
+NASTY = "<script>alert(1)</script>\"'&<!--"
+
+
+class Outline(HTMLParser):
+    """What a page consists of; fails where its elements do not nest."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.tags, self.attributes, self.texts = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, *a) for a in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append((self.open[-1] if self.open else "", data))
+
+    def text(self):
+        return " ".join(t for tag, t in self.texts if tag not in ("script", "style"))
+
+    def headings(self):
+        return [t for tag, t in self.texts if tag in ("h2", "h3")]
+
+
+@BOTH
+def test_nothing_is_asked_of_the_net(make):
+    text = page(make())
+    assert not re.search(r"https?:|//\w+\.\w", text.replace("// The", ""))
+    assert "@import" not in text
+    assert "url(" not in text
+    outline = Outline(text)
+    links = [a for a in outline.attributes if a[1] in ("src", "href", "srcset", "action", "data")]
+    assert links == [("link", "href", "data:,")]
+    assert ("meta", "http-equiv", "Content-Security-Policy") in outline.attributes
+
+
+def test_every_section_is_there_for_a_classification():
+    outline = Outline(page(classified()))
+    headings = outline.headings()
+    for heading in (
+        "Error",
+        "10 classes",
+        "Most frequent mistakes",
+        "Throughput",
+        "Memory",
+        "Examples stored",
+        "The forest",
+        "Nodes at each depth",
+        "Row 100",
+        "Parameters",
+        "What was inferred and decided",
+        "Summary",
+    ):
+        assert heading in headings
+    assert "Differences" not in headings
+    for said in ("class 3", "model.bf", "euclidean", "task: classify, 10 distinct integers"):
+        assert said in outline.text()
+
+
+def test_every_section_is_there_for_a_regression():
+    outline = Outline(page(regressed()))
+    headings = outline.headings()
+    for heading in (
+        "Mean absolute error",
+        "R²",
+        "Predicted and true",
+        "Differences",
+        "Throughput",
+        "Examples stored",
+        "Memory",
+        "The forest",
+        "Nodes at each depth",
+        "Row 100",
+        "Parameters",
+        "What was inferred and decided",
+    ):
+        assert heading in headings
+    assert "Most frequent mistakes" not in headings
+    assert "off by -3.750" in outline.text()
+
+
+def test_all_that_comes_from_the_data_is_escaped():
+    history = classified(names=[NASTY, "plain"])
+    history.snapshots = [replace(s, source=NASTY, choices=(NASTY,)) for s in history.snapshots]
+    history.hardest = [replace(e, features={NASTY: NASTY}) for e in history.hardest]
+    history.parameters = history.summary = {NASTY: NASTY}
+    text = page(history)
+    outline = Outline(text)
+    assert outline.tags.count("script") == 1
+    assert "<script>alert" not in text
+    assert outline.text().count(NASTY) >= 60
+    assert not [a for a in outline.attributes if a[1].startswith("on")]
+
+
+def test_text_that_utf8_cannot_hold_is_written_all_the_same(tmp_path):
+    write_report(tmp_path / "r.html", classified(names=["half \ud800", "plain"]))
+    assert "half ?" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 10, 50])
+def test_the_matrix_has_a_cell_for_each_pair_of_classes(n_classes):
+    text = page(classified(n_classes))
+    table = text[text.index('<table class="confusion') : text.index("</table>")]
+    assert table.count("<tr>") == n_classes + 1
+    assert table.count('scope="row"') == table.count('scope="col"') == n_classes
+    assert table.count("<td") == 1 + n_classes * (n_classes + 1)
+
+
+def test_classes_are_in_order_and_the_rest_comes_last():
+    history = classified(confusion={(c, c): 1 for c in ("10", "9", "other", "b", "-1.5")})
+    rows = re.findall(r'<th scope="row">([^<]*)', page(history))
+    assert rows == ["-1.5", "9", "10", "b", "other"]
+
+
+def test_few_pairs_are_points_and_many_are_a_density():
+    few, many = page(regressed(n_pairs=100)), page(regressed(n_pairs=5000))
+    assert few.count("<circle") == 100
+    assert many.count("<circle") == 0
+    cells = [
+        int(n.replace(",", "")) for n in re.findall(r"predicted [^<]*: ([\d,]+)</title>", many)
+    ]
+    assert sum(cells) == 5000
+
+
+def test_empty_histories_have_a_page():
+    empty = History([], {}, [], [], [], {}, {})
+    assert "ended before a row was answered" in Outline(page(empty)).text()
+
+
+@pytest.mark.parametrize("state", [snapshot, regression])
+def test_a_stream_of_one_row_has_a_page(state):
+    nothing = dict.fromkeys(("error", "recent_error", "mae", "recent_mae", "r2", "recent_r2"))
+    one = state(1, trees=0, nodes_per_tree=0.0, stored=1, total_rows=None, **nothing)
+    text = Outline(page(History([one], {}, [], [], [], {}, {}))).text()
+    assert "1 row in" in text
+    assert "No tree has been planted yet" in text
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [[(1.0, 1.0)], [(0.0, 0.0)] * 600, [(math.nan, 1.0)], [(1e300, -1e300)] * 2, [(0.0, 1e-300)]],
+)
+def test_odd_pairs_do_no_harm(pairs):
+    text = page(regressed(pairs=pairs))
+    Outline(text)
+    assert "nan" not in re.sub(r"<style>.*?</style>|<script>.*?</script>", "", text, flags=re.S)
+
+
+@BOTH
+def test_the_page_stays_small(make, tmp_path):
+    history = make(n_snapshots=500) if make is regressed else make(50, n_snapshots=500)
+    write_report(tmp_path / "report.html", history)
+    assert (tmp_path / "report.html").stat().st_size < 1_000_000
+
+
+def test_rows_of_pixels_are_shown_as_pictures():
+    digits = {f"pixel_{y}_{x}": str(x * y) for y in range(8) for x in range(8)}
+    assert 'viewBox="0 0 8 8"' in picture(digits)
+    mnist = {f"pixel{i}": str(i) for i in range(1, 785)}
+    assert 'viewBox="0 0 28 28"' in picture(mnist)
+    for other in (
+        {},
+        {"a": "1"},
+        digits | {"b": "1"},
+        dict.fromkeys(digits, "x"),
+        dict.fromkeys(digits, "1"),
+        {f"pixel{i}": str(i) for i in range(20)},
+        {f"pixel_{i}_{i + 9999}": str(i) for i in range(64)},
+    ):
+        assert picture(other) is None
+
+
+def test_axes_end_at_round_numbers():
+    assert axis([0.03, 0.97]).ticks() == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    assert axis([12, 480], zero=True).ticks() == [0, 100, 200, 300, 400, 500]
+    assert axis([7, 7], tight=True).at(7) == 0
+    assert axis([-7, -7], tight=True).high > -7.7
+    assert axis([]).ticks()
