@@ -32,6 +32,7 @@ from boundary_forest.frames.values import (
     as_numbers,
     as_plain,
     as_texts,
+    columns_of,
     kind_of,
 )
 
@@ -87,16 +88,17 @@ class Wishes:
 
     def wanted(self, table: Any) -> Any:
         """The table without the columns that nobody asks for."""
-        keep = [*self.feature_names(table.column_names), self.target]
-        return table.select([name for name in keep if name in table.column_names])
+        there = dict.fromkeys(table.column_names)
+        keep = [*self.feature_names(list(there)), self.target]
+        return table.select([name for name in keep if name in there])
 
 
 def choose(table: Any, wishes: Wishes) -> Columns:
     """What the columns of these rows mean; the table is of plain columns."""
-    features = []
-    for name in wishes.feature_names(table.column_names):
-        if name in table.column_names:
-            feature = _feature(name, as_plain(table[name], name), wishes.scaling)
+    features, columns = [], columns_of(table)
+    for name in wishes.feature_names(list(columns)):
+        if name in columns:
+            feature = _feature(name, as_plain(columns[name], name), wishes.scaling)
             if feature.width:  # else it is empty, and says nothing
                 features.append(feature)
     if not features:

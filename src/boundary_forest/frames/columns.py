@@ -26,6 +26,7 @@ from boundary_forest.frames.values import (
     as_numbers,
     as_plain,
     as_texts,
+    columns_of,
 )
 
 INTEGER = "integer"
@@ -186,9 +187,9 @@ class Columns:
         X = np.zeros((n, self.width), np.float64 if self.scaling == "none" else np.float32)
         problems: dict[int, Problem] = {}
         unseen = np.zeros(n, dtype=np.int64)
-        start = 0
+        start, columns = 0, columns_of(table)
         for feature in self.features:
-            values = _column(table, feature.name)
+            values = _column(columns, feature.name, n)
             into = X[:, start : start + feature.width]
             if feature.kind == NUMBER:
                 missing = _put_numbers(feature, values, into, problems)
@@ -205,7 +206,7 @@ class Columns:
 
     def labels(self, table: Any) -> Labels:
         """The target's values, in the type in which the forest learns them."""
-        values = _column(table, self.target)
+        values = _column(columns_of(table), self.target, len(table))
         problems: dict[int, Problem] = {}
         if self.target_kind == TEXT:
             return _text_labels(as_texts(values), problems)
@@ -297,10 +298,8 @@ def _text_labels(texts: Any, problems: dict[int, Problem]) -> Labels:
     return Labels(classes[np.where(known, codes, 0).astype(np.int64)], known, problems)
 
 
-def _column(table: Any, name: str) -> Any:
-    if name not in table.column_names:
-        return pa.nulls(len(table))
-    return as_plain(table[name], name)
+def _column(columns: dict[str, Any], name: str, n: int) -> Any:
+    return as_plain(columns[name], name) if name in columns else pa.nulls(n)
 
 
 def _tell(

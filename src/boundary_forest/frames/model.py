@@ -172,7 +172,8 @@ class FrameModel:
         self.forest.save(path)
 
     def _positions(self, table: Any) -> NDArray[Any]:
-        absent = [f.name for f in self.columns.features if f.name not in table.column_names]
+        there = set(table.column_names)
+        absent = [f.name for f in self.columns.features if f.name not in there]
         if absent and self.columns.missing != "mean":
             raise ValueError(f"there is no column {absent[0]!r}; there are {table.column_names}")
         positions = self.columns.positions(table)

@@ -6,6 +6,7 @@ file, so nothing here depends on a column's type alone: text that reads as numbe
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -109,18 +110,28 @@ def kind_of(values: Any) -> str | None:
     return TEXT
 
 
+def columns_of(table: Any) -> dict[str, Any]:
+    """A table's columns by name."""
+    return dict(zip(table.column_names, table.columns, strict=True))
+
+
 def joined(tables: list[Any]) -> Any:
     """Plain tables one below the other: absent columns are null, unlike kinds become text."""
-    names = list(dict.fromkeys(name for table in tables for name in table.column_names))
+    # Tables of the same columns and types are put together as a whole, which is far quicker.
+    alike = [list(group) for _, group in groupby(tables, key=lambda table: table.schema)]
+    tables = [pa.concat_tables(group) if len(group) > 1 else group[0] for group in alike]
+    places = [columns_of(table) for table in tables]
+    names = dict.fromkeys(name for place in places for name in place)
     columns = {}
     for name in names:
         parts = [
-            as_plain(table[name], name) if name in table.column_names else pa.nulls(len(table))
-            for table in tables
+            as_plain(place[name], name) if name in place else pa.nulls(len(table))
+            for table, place in zip(tables, places, strict=True)
         ]
         kinds = {part.type for part in parts} - {pa.null()}
         kind = pa.string() if len(kinds) > 1 else next(iter(kinds), pa.null())
-        columns[name] = pa.concat_arrays([pc.cast(part, kind) for part in parts])
+        same = [part if part.type == kind else pc.cast(part, kind) for part in parts]
+        columns[name] = same[0] if len(same) == 1 else pa.concat_arrays(same)
     return pa.table(columns)
 
 

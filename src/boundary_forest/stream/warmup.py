@@ -9,20 +9,29 @@ whether rows come together or one by one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boundary_forest.frames.choosing import Wishes, choose
-from boundary_forest.frames.columns import CLASSIFY, Columns
+from boundary_forest.frames.columns import CLASSIFY, Columns, Labels, Positions
 from boundary_forest.frames.model import empty_forest
-from boundary_forest.frames.values import NothingYetError, as_plain, as_texts, joined
+from boundary_forest.frames.values import NothingYetError, as_plain, as_texts, columns_of, joined
 from boundary_forest.stream.asking import ask, ask_then_teach, is_taught
 from boundary_forest.stream.events import Answered, Event, Refused
 
 MANY_TABLES = 64  # of a row each would take long to put together when the decision falls
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Rows as the provisional decision has them; it fits the first ``fitting`` of them."""
+
+    positions: Positions
+    labels: Labels
+    fitting: int
 
 
 class WarmUp:
@@ -93,40 +102,35 @@ class WarmUp:
         if self._columns is None:
             yield 1, self._take_empty(part, numbers)
             return
-        misfit = self._first_misfit(part)
-        if misfit == 0:
+        read = self._read(part)
+        if read.fitting == 0:
             self._choose(part.slice(0, 1))
-            misfit = self._first_misfit(part)
-            if misfit == 0 or self._columns is None:
+            read = self._read(part)
+            if read.fitting == 0:
                 yield 1, self._refused(part.slice(0, 1), numbers)
                 return
-        part = part.slice(0, misfit)
-        problems = self._columns.positions(part).problems
-        begin = 0
-        for row in [*sorted(problems), len(part)]:
+        begin, problems = 0, read.positions.problems
+        for row in [*sorted(row for row in problems if row < read.fitting), read.fitting]:
             if row > begin:
-                yield from self._take_good(part.slice(begin, row - begin), numbers, begin)
-            if row < len(part):
-                problem = problems[row]
+                yield from self._take_good(part, numbers, read, slice(begin, row))
+            if row < read.fitting:
                 wanted = self.wishes.missing == "drop"
-                yield row + 1, Refused(int(numbers[row]), str(problem), wanted)
+                yield row + 1, Refused(int(numbers[row]), str(problems[row]), wanted)
             begin = row + 1
 
     def _take_good(
-        self, part: Any, numbers: NDArray[np.int64], first: int
+        self, part: Any, numbers: NDArray[np.int64], read: _Read, rows: slice
     ) -> Iterator[tuple[int, Event]]:
         """Rows that can be used, answered by those before them."""
-        assert self._columns is not None
-        positions, labels = self._columns.positions(part), self._columns.labels(part)
-        edges = np.flatnonzero(np.diff(labels.known)) + 1
-        for begin, end in zip([0, *edges], [*edges, len(part)], strict=True):
-            here = slice(int(begin), int(end))
-            mine = numbers[first + here.start : first + here.stop]
-            rows = part.slice(here.start, here.stop - here.start)
-            y = labels.y[here] if labels.known[here.start] else None
-            self._keep(rows, mine)
-            for one in self._answered(positions.X[here], y, rows, mine):
-                yield first + here.stop, one
+        known = read.labels.known[rows]
+        edges = (np.flatnonzero(np.diff(known)) + 1 + rows.start).tolist()
+        for begin, end in zip([rows.start, *edges], [*edges, rows.stop], strict=True):
+            here = slice(begin, end)
+            table = part.slice(begin, end - begin)
+            y = read.labels.y[here] if read.labels.known[begin] else None
+            self._keep(table, numbers[here])
+            for event in self._answered(read.positions.X[here], y, table, numbers[here]):
+                yield end, event
 
     def _answered(
         self, X: NDArray[Any], y: NDArray[Any] | None, rows: Any, numbers: NDArray[np.int64]
@@ -167,19 +171,22 @@ class WarmUp:
         wanted = self.wishes.missing == "drop" and (0 not in problems or problems[0].missing)
         return Refused(int(numbers[0]), why, wanted)
 
-    def _first_misfit(self, part: Any) -> int:
-        """The first row that has something else in a column than was expected there."""
+    def _read(self, part: Any) -> _Read:
+        """Rows by the provisional decision, and how many of them it fits."""
         if self._columns is None:
-            return len(part)
-        features = self._columns.positions(part).problems
-        rows = [row for row, problem in features.items() if not problem.missing]
+            nothing = np.zeros(0, dtype=np.int64)
+            none = Labels(nothing, nothing.astype(bool), {})
+            return _Read(Positions(np.zeros((0, 0)), {}, nothing), none, 0)
+        positions, labels = self._columns.positions(part), self._columns.labels(part)
+        rows = [row for row, problem in positions.problems.items() if not problem.missing]
         known = {feature.name for feature in self._columns.features}
-        for name in self.wishes.feature_names(part.column_names):
-            if name not in known and name in part.column_names:  # nothing has been there before
-                present = as_texts(as_plain(part[name], name)).is_valid()
+        columns = columns_of(part)
+        for name in self.wishes.feature_names(list(columns)):
+            if name not in known and name in columns:  # nothing has been there before
+                present = as_texts(as_plain(columns[name], name)).is_valid()
                 rows.append(present.index(True).as_py())
         rows = [row for row in rows if row >= 0]
-        return min([*rows, *self._columns.labels(part).problems, len(part)])
+        return _Read(positions, labels, min([*rows, *labels.problems, len(part)]))
 
     def _choose(self, row: Any) -> None:
         """Decide by the rows that wait and one more; a forest of the former, scaled by that."""
