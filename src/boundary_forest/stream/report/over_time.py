@@ -88,10 +88,10 @@ def storage(snapshots: Sequence[Snapshot]) -> Html:
         _chart(
             snapshots,
             "Memory",
-            [Curve("the forest", [s.memory_bytes for s in snapshots], "violet", area=True)],
+            [Curve("the process", [s.memory_bytes for s in snapshots], "violet", area=True)],
             write=size,
             tick=lambda v: f"{v / unit:.4g} {name}",
-            note="Stored examples and the trees over them.",
+            note="The most that the whole process has had so far, libraries included.",
         ),
     )
 

@@ -123,7 +123,7 @@ def _header(last: Snapshot) -> Html:
     tiles += [
         ("rows a second", rate(last.rows_per_s), f"{rate(last.recent_rows_per_s)} lately"),
         ("examples stored", count(last.stored), share),
-        ("memory", size(last.memory_bytes), ""),
+        ("memory", size(last.memory_bytes), "at most, of the process"),
         ("trees", count(last.trees), nodes),
     ]
     return element(
