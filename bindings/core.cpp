@@ -180,20 +180,18 @@ class Forest {
   nb::dict state(bool with_positions) {
     BoundaryForest::State state =
         without_gil([&, forest = forest_] { return forest->state(with_positions); });
-    nb::list trees;
-    for (auto& tree : state.trees) {
-      const std::size_t n = tree.examples.size();
-      trees.append(nb::make_tuple(to_numpy(std::move(tree.examples), {n}),
-                                  to_numpy(std::move(tree.parents), {n})));
-    }
     const std::size_t n_sums = state.spread.size();
+    const std::size_t n_trees = state.tree_sizes.size();
+    const std::size_t n_nodes = state.node_examples.size();
     nb::dict all;
     all["seen"] = state.seen;
     all["n_classes"] = state.n_classes;
     all["spread"] = to_numpy(std::move(state.spread), {n_sums});
     all["counts"] = nb::make_tuple(state.learn.comparisons, state.learn.evaluations,
                                    state.query.comparisons, state.query.evaluations);
-    all["trees"] = trees;
+    all["tree_sizes"] = to_numpy(std::move(state.tree_sizes), {n_trees});
+    all["node_examples"] = to_numpy(std::move(state.node_examples), {n_nodes});
+    all["node_parents"] = to_numpy(std::move(state.node_parents), {n_nodes});
     nb::tuple examples = to_tuple(std::move(state.examples));
     if (with_positions) all["positions"] = examples[0];
     all["labels"] = examples[1];
@@ -226,11 +224,9 @@ class Forest {
     if (counts.size() != 4) throw std::invalid_argument("counts must be four numbers");
     state.learn = {nb::cast<std::uint64_t>(counts[0]), nb::cast<std::uint64_t>(counts[1])};
     state.query = {nb::cast<std::uint64_t>(counts[2]), nb::cast<std::uint64_t>(counts[3])};
-    for (const nb::handle tree : nb::cast<nb::list>(all["trees"])) {
-      const auto arrays = nb::cast<nb::tuple>(tree);
-      if (arrays.size() != 2) throw std::invalid_argument("a tree must be examples and parents");
-      state.trees.push_back({to_vector<Slot>(arrays[0]), to_vector<NodeId>(arrays[1])});
-    }
+    state.tree_sizes = to_vector<NodeId>(all["tree_sizes"]);
+    state.node_examples = to_vector<Slot>(all["node_examples"]);
+    state.node_parents = to_vector<NodeId>(all["node_parents"]);
     state.examples = {{}, to_vector<double>(all["labels"]), to_vector<Arrival>(all["arrivals"])};
     const SavedRows rows = rows_in(nb::cast<Array2d>(all["positions"]), positions);
     const nb::gil_scoped_release nogil;

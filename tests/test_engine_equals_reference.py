@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boundary_forest import _core, reference
+from boundary_forest.engine_state import trees_in
 
 METRICS = [
     ("euclidean", 2.0),
@@ -136,9 +137,9 @@ def assert_same_trees(forest, oracle):
     state = forest.state()
     if not oracle.trees:
         assert state["arrivals"].tolist() == [node.arrival for node in oracle.buffer]
-        assert all(len(examples) == 0 for examples, _ in state["trees"])
+        assert all(len(examples) == 0 for examples, _ in trees_in(state))
         return
-    for (examples, parents), tree in zip(state["trees"], oracle.trees, strict=True):
+    for (examples, parents), tree in zip(trees_in(state), oracle.trees, strict=True):
         # In order of creation, so children come in the same order under the same parents.
         assert state["arrivals"][examples].tolist() == [v.arrival for v in tree.nodes]
         position = {id(v): i for i, v in enumerate(tree.nodes)}
@@ -258,7 +259,7 @@ def test_a_widened_forest_is_as_if_the_new_features_had_been_zero_from_the_start
 
 
 def same_state(a, b):
-    trees = zip(a["trees"], b["trees"], strict=True)
+    trees = zip(trees_in(a), trees_in(b), strict=True)
     return all(
         [
             a["seen"] == b["seen"],

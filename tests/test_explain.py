@@ -7,6 +7,7 @@ import pytest
 from conftest import make_task
 
 from boundary_forest import BoundaryForest
+from boundary_forest.engine_state import trees_in
 
 
 @pytest.fixture(params=["classifier", "regressor", "neighbors"])
@@ -22,7 +23,7 @@ def test_paths_lead_from_the_roots_to_what_apply_finds(asked):
     state = forest._engine.state()
     ends = [tree.steps[-1].arrival for tree in explanation.trees]
     assert ends == forest.apply(query)[0].tolist()
-    for (slots, parents), tree in zip(state["trees"], explanation.trees, strict=True):
+    for (slots, parents), tree in zip(trees_in(state), explanation.trees, strict=True):
         arrivals = state["arrivals"][slots].tolist()
         path = [arrivals.index(step.arrival) for step in tree.steps]
         assert path[0] == 0

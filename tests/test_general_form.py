@@ -9,6 +9,7 @@ from boundary_forest import (
     BoundaryForestNeighbors,
     BoundaryForestRegressor,
 )
+from boundary_forest.engine_state import trees_in
 
 SMALL = {"n_estimators": 8, "max_children": 5, "random_state": 1}
 
@@ -23,7 +24,7 @@ def data():
 def trees_of(forest):
     state = forest._engine.state()
     return [
-        (state["arrivals"][slots].tolist(), parents.tolist()) for slots, parents in state["trees"]
+        (state["arrivals"][slots].tolist(), parents.tolist()) for slots, parents in trees_in(state)
     ]
 
 

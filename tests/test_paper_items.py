@@ -10,6 +10,7 @@ import pytest
 from sklearn.utils import Bunch
 
 from boundary_forest import BoundaryForestNeighbors
+from boundary_forest.engine_state import trees_in
 from boundary_forest.paper import laws, registry, runner, streams
 from boundary_forest.paper.artificial import ArtificialTree
 from boundary_forest.paper.context import Context
@@ -99,7 +100,7 @@ def test_a_line_counts_as_the_paper_does(context):
     found = line(stream, [50, 300], k=5, n_trees=3)
     forest = BoundaryForestNeighbors(n_estimators=3, max_children=5, random_state=0)
     forest.fit(stream.rows(0, 300))
-    trees = forest._engine.state()["trees"]
+    trees = list(trees_in(forest._engine.state()))
     made = 0
     for query in stream.queries:
         for ended, (arrivals, parents) in zip(forest.apply([query])[0], trees, strict=True):

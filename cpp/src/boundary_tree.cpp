@@ -58,8 +58,10 @@ void BoundaryTree::retire(std::uint64_t number, ChildLists::Ref list) {
 }
 
 void BoundaryTree::recycle_before(std::uint64_t oldest_read) {
-  for (; !retired_.empty() && retired_.front().number < oldest_read; retired_.pop_front())
-    lists_.recycle(retired_.front().list);
+  auto retired = retired_.begin();
+  for (; retired != retired_.end() && retired->number < oldest_read; ++retired)
+    lists_.recycle(retired->list);
+  retired_.erase(retired_.begin(), retired);
 }
 
 void BoundaryTree::rollback(NodeId n_nodes, std::uint64_t number) {

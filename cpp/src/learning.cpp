@@ -14,15 +14,19 @@ BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
       d_(std::move(d)),
       plain_(plain_path()),
       store_(params.element_type, params.n_features, params.label_length),
-      publication_(params),
-      tree_costs_(params.n_T) {
+      publication_(params) {
   if (d_->may_be_negative() && params_.estimator != Estimator::nearest)
     throw std::invalid_argument(
         "metric 'inner_product' may be negative, and a Shepard vote or mean needs distances >= 0; "
         "use it for retrieval, or choose metric='cosine'");
+  progress_.spread = Spread(params.label_length);
+}
+
+void BoundaryForest::make_trees() {
+  tree_costs_.resize(params_.n_T);
+  trees_.reserve(params_.n_T);
   for (std::uint32_t i = 0; i < params_.n_T; ++i)
     trees_.push_back(std::make_unique<BoundaryTree>(i, params_, *d_, store_));
-  progress_.spread = Spread(params.label_length);
 }
 
 template <class F>
@@ -36,6 +40,7 @@ void BoundaryForest::BFInitialization(const Run& run) {
   const auto n_T = params_.n_T;
   const QueryRows examples(store_, 0, n_T);
   const double epsilon = params_.auto_epsilon ? progress_.spread.epsilon() : params_.epsilon;
+  make_trees();
   for_each_tree(run, [&](std::size_t i, BoundaryTree& tree) {
     tree.plant(static_cast<Slot>(i));
     std::uint64_t seen = 1;
@@ -87,6 +92,7 @@ void BoundaryForest::learn_offline(const RowsView& rows, const double* labels, c
     const std::pmr::vector<NodeId> nodes_before(params_.n_T, 0);
     const std::unique_ptr<Sieve> sieve = sieve_for(examples);
     const std::vector<double> epsilons(sieve ? rows.n : 0, epsilon);
+    make_trees();
     for_each_tree(run, [&](std::size_t i, BoundaryTree& tree) {
       const auto order = shuffled(static_cast<Slot>(rows.n), params_.seed, i);
       tree.plant(order[0]);
@@ -142,7 +148,7 @@ void BoundaryForest::learn_rows(const RowsView& rows, const double* labels, cons
       if (begin > 0) run.between_blocks();
       // The first n_T examples make a block of their own: with the last of them the trees begin.
       std::size_t n = std::min(rows.n - begin, block_rows(progress_.seen));
-      if (trees_[0]->size() == 0) n = std::min<std::size_t>(n, params_.n_T - progress_.seen);
+      if (!planted()) n = std::min<std::size_t>(n, params_.n_T - progress_.seen);
       std::span<double> block_answers;
       if (answers != nullptr)
         block_answers =
@@ -164,11 +170,11 @@ void BoundaryForest::learn_rows(const RowsView& rows, const double* labels, cons
 void BoundaryForest::learn_block(const RowsView& rows, const double* labels, const Run& run,
                                  std::span<double> answers) {
   const std::size_t n_T = params_.n_T;
-  const bool planted = trees_[0]->size() > 0;
+  const bool planted = this->planted();
   const Slot first = store_.stage(rows.data, labels, rows.n, progress_.seen);
   StackMemory memory;
-  std::pmr::vector<NodeId> nodes_before(n_T, &memory);
-  for (std::size_t i = 0; i < n_T; ++i) nodes_before[i] = trees_[i]->size();
+  std::pmr::vector<NodeId> nodes_before(trees_.size(), &memory);
+  for (std::size_t i = 0; i < trees_.size(); ++i) nodes_before[i] = trees_[i]->size();
   std::pmr::vector<Leaf> v(answers.empty() ? 0 : rows.n * n_T, &memory);
   if (planted) {
     BFTrain(first, rows.n, run, v.empty() ? nullptr : v.data());
@@ -245,6 +251,7 @@ void BoundaryForest::publish() {
 
 void BoundaryForest::rollback() {
   const Prefix& prefix = publication_.newest();
+  if (!prefix.planted()) trees_.clear();
   for (std::size_t i = 0; i < trees_.size(); ++i)
     trees_[i]->rollback(prefix.nodes[i], prefix.number);
   store_.truncate(prefix.stored);

@@ -46,7 +46,7 @@ void BoundaryForest::BFQuery(const QueryRows& queries, Reading& reading, Leaf* v
 Leaf BoundaryForest::nearest_buffered(const QueryRows& queries, std::size_t i, Slot stored,
                                       std::uint64_t seen, Counts& cost) const {
   if (stored == 0) throw std::logic_error("the forest has not learned anything yet");
-  Nearest closest(trees_[0]->tie_hash(), store_, queries, i, seen);
+  Nearest closest(BoundaryTree::tie_hash(params_, 0), store_, queries, i, seen);
   for (Slot slot = 0; slot < stored; ++slot) {
     Leaf candidate{slot, 0.0};
     const std::byte* row = store_.row(slot);
@@ -137,7 +137,7 @@ Paths BoundaryForest::paths(const RowsView& row) {
   Paths out;
   std::vector<Leaf> v(params_.n_T);
   if (!prefix.planted()) BFQuery(query, reading, v.data(), Run{});
-  for (std::size_t t = 0; t < trees_.size(); ++t) {
+  for (std::size_t t = 0; t < params_.n_T; ++t) {
     std::vector<Slot> slots = {v[t].example};
     if (prefix.planted()) {
       NodeId w = 0;

@@ -1,6 +1,7 @@
 // What a forest is: counts, and its whole state taken out and put back.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "boundary_forest/boundary_forest.hpp"
 
@@ -9,6 +10,10 @@ namespace {
 
 void require(bool condition, const char* what) {
   if (!condition) throw std::invalid_argument("not the state of this forest: " + std::string(what));
+}
+
+std::uint64_t sum(const std::vector<NodeId>& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
 }
 
 }  // namespace
@@ -24,7 +29,8 @@ Stats BoundaryForest::stats() {
               store_.position_bytes(),
               store_.example_bytes(),
               0};
-  for (const auto& tree : trees_) stats.tree_bytes += tree->bytes();
+  if (prefix.planted())
+    for (const auto& tree : trees_) stats.tree_bytes += tree->bytes();
   return stats;
 }
 
@@ -76,15 +82,15 @@ BoundaryForest::State BoundaryForest::state(bool with_positions) {
   state.spread = prefix.spread.sums();
   state.learn = publication_.learn_counts();
   state.query = publication_.query_counts();
-  for (std::size_t t = 0; t < trees_.size(); ++t) {
-    TreeState& tree = state.trees.emplace_back();
-    tree.examples.reserve(prefix.nodes[t]);
-    tree.parents.reserve(prefix.nodes[t]);
+  state.tree_sizes = prefix.nodes;
+  const std::size_t n_nodes = sum(prefix.nodes);
+  state.node_examples.reserve(n_nodes);
+  state.node_parents.reserve(n_nodes);
+  for (std::size_t t = 0; t < prefix.nodes.size(); ++t)
     for (NodeId v = 0; v < prefix.nodes[t]; ++v) {
-      tree.examples.push_back(trees_[t]->example(v));
-      tree.parents.push_back(trees_[t]->parent(v));
+      state.node_examples.push_back(trees_[t]->example(v));
+      state.node_parents.push_back(trees_[t]->parent(v));
     }
-  }
   Examples& examples = state.examples;
   examples.labels.reserve(prefix.stored * params_.label_length);
   examples.arrivals.reserve(prefix.stored);
@@ -119,25 +125,25 @@ void BoundaryForest::restore(const State& state, const SavedRows& rows) {
   require(examples.labels.size() == n * params_.label_length, "labels has another size");
   require(state.seen <= (std::uint64_t{1} << 53), "seen is too large");
   check_examples(state);
-  require(state.trees.size() == params_.n_T, "there are more or fewer trees");
-  const bool planted = !state.trees[0].examples.empty();
+  require(state.tree_sizes.size() == params_.n_T, "there are more or fewer trees");
+  const bool planted = state.tree_sizes[0] > 0;
   require(planted || (n == state.seen && n < params_.n_T), "trees are missing");
   check_trees(state);
   Spread spread(params_.label_length);
   spread.restore(state.spread);
   try {
-    for (std::size_t t = 0; t < trees_.size(); ++t)
-      trees_[t]->restore(state.trees[t].examples, state.trees[t].parents);
+    if (planted) make_trees();
+    for (std::size_t t = 0, begin = 0; t < trees_.size(); begin += state.tree_sizes[t++])
+      trees_[t]->restore(std::span(state.node_examples).subspan(begin, state.tree_sizes[t]),
+                         std::span(state.node_parents).subspan(begin, state.tree_sizes[t]));
     store_.restore(n, rows, examples.labels.data(), examples.arrivals.data());
   } catch (...) {  // there is no memory left; all else was checked
-    for (std::uint32_t t = 0; t < params_.n_T; ++t)
-      trees_[t] = std::make_unique<BoundaryTree>(t, params_, *d_, store_);
     rollback();
     throw;
   }
   progress_ = {state.seen, state.n_classes, spread};
-  tree_costs_[0] = state.learn;
   publish();
+  publication_.count_learning(state.learn);
   publication_.count_queries(state.query);
 }
 
@@ -166,16 +172,21 @@ void BoundaryForest::check_examples(const State& state) const {
 
 // Nodes come after their parents, so that no path can lead back.
 void BoundaryForest::check_trees(const State& state) const {
-  const bool planted = !state.trees[0].examples.empty();
+  const std::uint64_t n_nodes = sum(state.tree_sizes);
+  require(state.node_examples.size() == n_nodes && state.node_parents.size() == n_nodes,
+          "tree_sizes does not add up to the nodes of node_examples and node_parents");
+  const bool planted = state.tree_sizes[0] > 0;
   std::vector<std::uint32_t> last_tree(state.examples.arrivals.size(), 0);  // that has the example
   std::vector<std::uint32_t> n_children;
   std::uint32_t t = 0;
-  for (const auto& [slots, parents] : state.trees) {
+  std::size_t begin = 0;
+  for (const NodeId size : state.tree_sizes) {
     ++t;
-    require(slots.empty() != planted, "some trees are empty and others not");
-    require(slots.size() == parents.size(), "node_examples and node_parents differ in length");
-    n_children.assign(slots.size(), 0);
-    for (std::size_t v = 0; v < slots.size(); ++v) {
+    require((size > 0) == planted, "tree_sizes: some trees are empty and others not");
+    const Slot* const slots = state.node_examples.data() + begin;
+    const NodeId* const parents = state.node_parents.data() + begin;
+    n_children.assign(size, 0);
+    for (NodeId v = 0; v < size; ++v) {
       require(slots[v] < last_tree.size(),
               "node_examples: a tree has an example that is not stored");
       require(last_tree[slots[v]] != t, "node_examples: a tree has an example twice");
@@ -185,6 +196,7 @@ void BoundaryForest::check_trees(const State& state) const {
       require(v == 0 || ++n_children[parents[v]] <= params_.k,
               "node_parents: a node has more children than max_children");
     }
+    begin += size;
   }
   for (const std::uint32_t tree : last_tree)
     require(!planted || tree != 0, "node_examples: an example is in no tree");

@@ -140,13 +140,40 @@ inline void learn_in_calls(BoundaryForest& forest, const Stream& stream,
   }
 }
 
+// A state's trees one by one, and all put back again.
+struct Tree {
+  std::vector<Slot> examples;
+  std::vector<NodeId> parents;
+};
+
+inline std::vector<Tree> trees_of(const BoundaryForest::State& state) {
+  std::vector<Tree> trees;
+  auto example = state.node_examples.begin();
+  auto parent = state.node_parents.begin();
+  for (const NodeId size : state.tree_sizes) {
+    trees.push_back({{example, example + size}, {parent, parent + size}});
+    example += size;
+    parent += size;
+  }
+  return trees;
+}
+
+inline void set_trees(BoundaryForest::State& state, const std::vector<Tree>& trees) {
+  state.tree_sizes.clear();
+  state.node_examples.clear();
+  state.node_parents.clear();
+  for (const Tree& tree : trees) {
+    state.tree_sizes.push_back(static_cast<NodeId>(tree.examples.size()));
+    state.node_examples.insert(state.node_examples.end(), tree.examples.begin(),
+                               tree.examples.end());
+    state.node_parents.insert(state.node_parents.end(), tree.parents.begin(), tree.parents.end());
+  }
+}
+
 inline bool same(const BoundaryForest::State& a, const BoundaryForest::State& b) {
-  if (a.trees.size() != b.trees.size()) return false;
-  for (std::size_t i = 0; i < a.trees.size(); ++i)
-    if (a.trees[i].examples != b.trees[i].examples || a.trees[i].parents != b.trees[i].parents)
-      return false;
-  return a.examples.positions == b.examples.positions && a.examples.labels == b.examples.labels &&
-         a.examples.arrivals == b.examples.arrivals;
+  return a.tree_sizes == b.tree_sizes && a.node_examples == b.node_examples &&
+         a.node_parents == b.node_parents && a.examples.positions == b.examples.positions &&
+         a.examples.labels == b.examples.labels && a.examples.arrivals == b.examples.arrivals;
 }
 
 }  // namespace streams

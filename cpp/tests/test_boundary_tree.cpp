@@ -106,7 +106,7 @@ CASE("one tree is Algorithm 1, node for node and comparison for comparison") {
         const auto forest = forest_for(params);
         learn(*forest, stream, 0, stream.n);
         const BoundaryForest::State state = forest->state();
-        const auto& tree = state.trees[0];
+        const Tree tree = trees_of(state)[0];
         const std::string where = std::string(name_of(task)) + ", k = " + std::to_string(k);
         CHECK_IN(where, tree.examples.size() == plain.nodes.size());
         for (std::size_t v = 0; v < std::min(tree.examples.size(), plain.nodes.size()); ++v) {

@@ -20,8 +20,9 @@ const std::vector<Task> tasks = {Task::classes, Task::numbers, Task::retrieval};
 // the store is what the trees kept and nothing else, in order of arrival.
 void check_structure(const BoundaryForest::State& state, std::uint32_t k, bool roots_by_number) {
   std::set<Slot> kept;
-  for (std::size_t i = 0; i < state.trees.size(); ++i) {
-    const auto& tree = state.trees[i];
+  const std::vector<Tree> trees = trees_of(state);
+  for (std::size_t i = 0; i < trees.size(); ++i) {
+    const Tree& tree = trees[i];
     std::vector<std::uint32_t> children(tree.examples.size(), 0);
     CHECK_EQ(tree.parents[0], nothing);
     if (roots_by_number) CHECK_EQ(state.examples.arrivals[tree.examples[0]], Arrival{i});
@@ -208,8 +209,9 @@ CASE("retrieval keeps every example in every tree, and no node has more than k c
     check_structure(state, k, true);
     CHECK_EQ(state.examples.arrivals.size(), stream.n);
     std::vector<std::uint32_t> children(stream.n, 0);
-    for (const auto& tree : state.trees) CHECK_EQ(tree.examples.size(), stream.n);
-    for (const NodeId parent : state.trees[0].parents)
+    const std::vector<Tree> trees = trees_of(state);
+    for (const Tree& tree : trees) CHECK_EQ(tree.examples.size(), stream.n);
+    for (const NodeId parent : trees[0].parents)
       if (parent != nothing) ++children[parent];
     const std::uint32_t most = *std::max_element(children.begin(), children.end());
     CHECK(k == unlimited ? most > 100 : most == k);  // the limit is reached, not only respected

@@ -36,10 +36,11 @@ CASE("tree i's root is the first of its own shuffle, and trees differ") {
   learn_offline(*forest, stream, stream.n);
   const BoundaryForest::State state = forest->state();
   std::set<Arrival> roots;
-  for (std::size_t i = 0; i < state.trees.size(); ++i) {
+  const std::vector<Tree> trees = trees_of(state);
+  for (std::size_t i = 0; i < trees.size(); ++i) {
     const std::vector<std::uint32_t> order = shuffled(500, stream.params.seed, i);
     for (std::size_t v = 0; v < 500; ++v)  // retrieval keeps all, so the order shows whole
-      CHECK_EQ(state.examples.arrivals[state.trees[i].examples[v]], Arrival{order[v]});
+      CHECK_EQ(state.examples.arrivals[trees[i].examples[v]], Arrival{order[v]});
     roots.insert(order[0]);
   }
   CHECK(roots.size() > 6);
@@ -50,8 +51,7 @@ CASE("examples that no tree kept are not stored, and arrival numbers are row num
   const auto forest = forest_for(stream.params);
   learn_offline(*forest, stream, stream.n);
   const BoundaryForest::State state = forest->state();
-  std::set<Slot> kept;
-  for (const auto& tree : state.trees) kept.insert(tree.examples.begin(), tree.examples.end());
+  const std::set<Slot> kept(state.node_examples.begin(), state.node_examples.end());
   CHECK_EQ(kept.size(), state.examples.arrivals.size());
   CHECK(state.examples.arrivals.size() < stream.n);
   for (std::size_t slot = 0; slot < state.examples.arrivals.size(); ++slot) {

@@ -58,9 +58,9 @@ void append(Answer& answer, const std::vector<double>& values) {
 // The whole state in one number.
 std::uint64_t digest(const BoundaryForest::State& state) {
   std::uint64_t hash = 0;
-  for (const auto& tree : state.trees)
-    for (std::size_t v = 0; v < tree.examples.size(); ++v)
-      hash = hash64(hash, tree.examples[v], tree.parents[v]);
+  for (const NodeId size : state.tree_sizes) hash = absorb(hash, size);
+  for (std::size_t v = 0; v < state.node_examples.size(); ++v)
+    hash = hash64(hash, state.node_examples[v], state.node_parents[v]);
   for (const std::byte byte : state.examples.positions)
     hash = absorb(hash, static_cast<std::uint64_t>(byte));
   for (const double label : state.examples.labels)
@@ -85,7 +85,7 @@ Answer ask(BoundaryForest& forest, const Scenario& scenario, int question) {
       const Stats stats = forest.stats();
       answer = {stats.seen, stats.stored};
       answer.insert(answer.end(), stats.nodes.begin(), stats.nodes.end());
-      CHECK(stats.tree_bytes > 0);
+      CHECK((stats.tree_bytes > 0) == (stats.nodes[0] > 0));
     }
     if (question == state) answer = {digest(forest.state())};
   } catch (const std::logic_error&) {  // std::invalid_argument is one, too

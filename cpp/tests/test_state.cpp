@@ -16,6 +16,14 @@ using State = BoundaryForest::State;
 
 Stream stream_for(Task task) { return grid(params_for(task, 7, 3, 5), 600, 11); }
 
+std::function<void(State&)> edit(const std::function<void(std::vector<Tree>&)>& change) {
+  return [change](State& state) {
+    std::vector<Tree> trees = trees_of(state);
+    change(trees);
+    set_trees(state, trees);
+  };
+}
+
 // What restore() says of a state that was changed, or "" if it takes it.
 std::string refusal(const Stream& stream, std::size_t learned,
                     const std::function<void(State&)>& change) {
@@ -80,7 +88,7 @@ CASE("rows of others are let go when a state is refused") {
   const auto saved = forest_for(stream.params);
   learn(*saved, stream, 0, 300);
   State state = saved->state();
-  state.trees[6].parents[2] = 2;
+  edit([](auto& trees) { trees[6].parents[2] = 2; })(state);
   const auto rows = std::make_shared<std::vector<std::byte>>(state.examples.positions);
   const auto other = forest_for(stream.params);
   bool refused = false;
@@ -139,26 +147,26 @@ CASE("a state that makes no forest is refused by what is wrong with it") {
       {"class that does not exist", [](State& s) { s.examples.labels[3] = 99.0; }},
       {"class that does not exist", [](State& s) { s.examples.labels[3] = 0.5; }},
       {"class that does not exist", [](State& s) { s.examples.labels[3] = -1.0; }},
-      {"more or fewer trees", [](State& s) { s.trees.pop_back(); }},
-      {"trees are missing", [](State& s) { s.trees[0] = {}; }},
-      {"others not", [](State& s) { s.trees[2] = {}; }},
-      {"differ in length", [](State& s) { s.trees[1].parents.pop_back(); }},
-      {"not stored", [](State& s) { s.trees[1].examples[2] = 1u << 30; }},
-      {"twice", [](State& s) { s.trees[1].examples[2] = s.trees[1].examples[1]; }},
-      {"before its parent", [](State& s) { s.trees[1].parents[2] = 2; }},
-      {"before its parent", [](State& s) { s.trees[1].parents[2] = nothing; }},
-      {"before its parent", [](State& s) { s.trees[1].parents[0] = 0; }},
-      {"more children",
-       [](State& s) {
-         for (std::size_t v = 1; v < 6; ++v) s.trees[1].parents[v] = 0;
-       }},
-      {"in no tree",
-       [](State& s) {
-         for (auto& tree : s.trees) {
+      {"more or fewer trees", edit([](auto& trees) { trees.pop_back(); })},
+      {"trees are missing", edit([](auto& trees) { trees[0] = {}; })},
+      {"others not", edit([](auto& trees) { trees[2] = {}; })},
+      {"does not add up", edit([](auto& trees) { trees[1].parents.pop_back(); })},
+      {"does not add up", [](State& s) { ++s.tree_sizes[1]; }},
+      {"does not add up", [](State& s) { s.node_examples.push_back(0); }},
+      {"not stored", edit([](auto& trees) { trees[1].examples[2] = 1u << 30; })},
+      {"twice", edit([](auto& trees) { trees[1].examples[2] = trees[1].examples[1]; })},
+      {"before its parent", edit([](auto& trees) { trees[1].parents[2] = 2; })},
+      {"before its parent", edit([](auto& trees) { trees[1].parents[2] = nothing; })},
+      {"before its parent", edit([](auto& trees) { trees[1].parents[0] = 0; })},
+      {"more children", edit([](auto& trees) {
+         for (std::size_t v = 1; v < 6; ++v) trees[1].parents[v] = 0;
+       })},
+      {"in no tree", edit([](auto& trees) {
+         for (Tree& tree : trees) {
            tree.examples.resize(1);
            tree.parents.resize(1);
          }
-       }},
+       })},
       {"spread", [](State& s) { s.spread.push_back(1.0); }},
       {"spread", [](State& s) { s.spread.clear(); }},
       {"spread", [](State& s) { s.spread[0] = 600.0; }},

@@ -11,16 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from boundary_forest.engine_state import trees_in
 from boundary_forest.metrics import name_of
 
 
 def digest_of(settings: dict[str, Any], state: dict[str, Any], label_names: Iterable[Any]) -> str:
     """32 hexadecimal digits from the settings, the engine's state and what its labels mean."""
     told = [(key, name_of(v) if callable(v) else v) for key, v in sorted(settings.items())]
-    sizes = [len(examples) for examples, _ in state["trees"]]
+    sizes = state["tree_sizes"].tolist()
     digest = hashlib.blake2b(repr((told, state["seen"], sizes)).encode(), digest_size=16)
     arrivals = state["arrivals"]
-    for examples, parents in state["trees"]:
+    for examples, parents in trees_in(state):
         digest.update(arrivals[examples].tobytes())
         digest.update(arrivals[examples[parents[1:]]].tobytes())
     digest.update(arrivals.tobytes())

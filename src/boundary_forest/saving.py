@@ -28,6 +28,7 @@ from boundary_forest.model_file.values import (
 )
 
 FRAME = "frame"
+TREE_ARRAYS = ("tree_sizes", "node_examples", "node_parents")
 
 
 class SavedForest(CopiedWithEngine):
@@ -178,7 +179,7 @@ class SavedForest(CopiedWithEngine):
         state = _engine_state(file, forest, n)
         with file.checking("document"):
             begun._validate_params()
-            if begun.n_estimators != len(state["trees"]):
+            if begun.n_estimators != len(state["tree_sizes"]):
                 raise file.error(f"it is not of {begun.n_estimators} trees", "tree_sizes")
             begun.seed_ = _whole(forest, "seed", 2**64 - 1)
             begun._load_labels(file, forest, state["labels"].shape[1])
@@ -242,15 +243,9 @@ def _check_functions(parameters: dict[str, Any], in_use: dict[str, Any]) -> None
 def _engine_arrays(engine: Any, state: dict[str, Any]) -> dict[str, NDArray[Any] | Streamed]:
     first = engine.rows_from(0)
     shape = (len(state["arrivals"]), first.shape[1])
-    trees = state["trees"]
     return {
         "positions": Streamed(first.dtype, shape, lambda: _row_blocks(engine, shape[0])),
-        "labels": state["labels"],
-        "arrivals": state["arrivals"],
-        "spread": state["spread"],
-        "tree_sizes": np.array([len(examples) for examples, _ in trees], dtype=np.uint32),
-        "node_examples": np.concatenate([examples for examples, _ in trees]),
-        "node_parents": np.concatenate([parents for _, parents in trees]),
+        **{name: state[name] for name in ("labels", "arrivals", "spread", *TREE_ARRAYS)},
     }
 
 
@@ -265,17 +260,11 @@ def _row_blocks(engine: Any, n: int) -> Iterator[NDArray[Any]]:
 
 def _engine_state(file: ModelFile, forest: dict[str, Any], n: int) -> dict[str, Any]:
     """What the engine is restored from, but for positions; it checks the rest itself."""
-    sizes = file.array("tree_sizes", "uint32").astype(np.int64)
-    examples = file.array("node_examples", "uint32")
-    parents = file.array("node_parents", "uint32")
-    if not len(examples) == len(parents) == int(sizes.sum()):
-        raise file.error("it does not add up to the nodes that there are", "tree_sizes")
     labels = file.array("labels", "float64", 2)
     arrivals = file.array("arrivals", "uint64")
     for name, array in (("labels", labels), ("arrivals", arrivals)):
         if len(array) != n:
             raise file.error(f"it has {len(array)} examples, and positions {n}", name)
-    ends = np.cumsum(sizes)
     with file.checking("document"):
         counts = forest["counts"]
         if not isinstance(counts, list) or len(counts) != 4:
@@ -285,10 +274,7 @@ def _engine_state(file: ModelFile, forest: dict[str, Any], n: int) -> dict[str, 
             "n_classes": _whole(forest, "n_classes", 2**32 - 1),
             "counts": tuple(_whole({"counts": c}, "counts", 2**64 - 1) for c in counts),
             "spread": file.array("spread", "float64"),
-            "trees": [
-                (examples[end - size : end], parents[end - size : end])
-                for size, end in zip(sizes.tolist(), ends.tolist(), strict=True)
-            ],
+            **{name: file.array(name, "uint32") for name in TREE_ARRAYS},
             "labels": labels,
             "arrivals": arrivals,
         }

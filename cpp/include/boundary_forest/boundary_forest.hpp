@@ -134,18 +134,16 @@ class BoundaryForest {
 
   // The whole published state, and putting it into a forest that is still empty. restore() believes
   // nothing: it throws std::invalid_argument where the arrays do not make a forest of these params.
-  struct TreeState {
-    std::vector<Slot> examples;   // of each node, in order of creation
-    std::vector<NodeId> parents;  // `nothing` for the root
-  };
   struct State {
     std::uint64_t seen = 0;
     std::uint32_t n_classes = 0;
     std::vector<double> spread;
     Counts learn;
     Counts query;
-    std::vector<TreeState> trees;
-    Examples examples;  // all that are stored, by slot
+    std::vector<NodeId> tree_sizes;    // as Prefix::nodes
+    std::vector<Slot> node_examples;   // tree by tree, in order of creation
+    std::vector<NodeId> node_parents;  // `nothing` for a root
+    Examples examples;                 // all that are stored, by slot
   };
   State state(bool with_positions = true);
   void restore(const State& state);  // with its own positions
@@ -168,6 +166,8 @@ class BoundaryForest {
   void learn_block(const RowsView& rows, const double* labels, const Run& run,
                    std::span<double> answers);
   std::pmr::vector<double> thresholds(Slot first, std::size_t n, std::pmr::memory_resource* memory);
+  bool planted() const { return !trees_.empty(); }
+  void make_trees();
   void close_block(Slot first, std::span<const NodeId> nodes_before);
   void publish();
   void rollback();
@@ -197,7 +197,8 @@ class BoundaryForest {
   const std::unique_ptr<Metric> d_;
   const bool plain_;  // see plain_path()
   ExampleStore store_;
-  std::vector<std::unique_ptr<BoundaryTree>> trees_;
+  std::vector<std::unique_ptr<BoundaryTree>>
+      trees_;  // none while the first n_T examples are awaited
   Publication publication_;
   ThreadPool pool_;
 

@@ -12,7 +12,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <utility>
 #include <vector>
@@ -45,7 +44,7 @@ class BoundaryTree {
       : params_(params),
         d_(d),
         store_(store),
-        tie_hash_(hash64(params.seed, index)),
+        tie_hash_(tie_hash(params, index)),
         nodes_(node_chunk_log2),
         lists_(params.k) {}
 
@@ -173,6 +172,9 @@ class BoundaryTree {
   NodeId parent(NodeId v) const { return nodes_[v].parent; }
   void set_example(NodeId v, Slot slot) { nodes_[v].example = slot; }
   std::uint64_t tie_hash() const { return tie_hash_; }
+  static std::uint64_t tie_hash(const Params& params, std::uint32_t index) {
+    return hash64(params.seed, index);
+  }
   const Params& params() const { return params_; }
   const ExampleStore& store() const { return store_; }
 
@@ -214,7 +216,7 @@ class BoundaryTree {
     ChildLists::Ref list;
   };
   std::vector<Outgrown> outgrown_;
-  std::deque<Retired> retired_;  // by publication number, ascending
+  std::vector<Retired> retired_;  // by publication number, ascending
 };
 
 }  // namespace boundary_forest

@@ -79,6 +79,11 @@ class Publication {
     query_counts_ += cost;
   }
 
+  void count_learning(const Counts& cost) {
+    const std::lock_guard lock(mutex_);
+    learn_counts_ += cost;
+  }
+
   Counts learn_counts() {
     const std::lock_guard lock(mutex_);
     return learn_counts_;

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundary_forest import BoundaryForestClassifier
+from boundary_forest.engine_state import trees_in
 from boundary_forest.paper.context import Context
 
 Tree = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -22,7 +23,7 @@ def trees(forest: Any) -> list[Tree]:
     """Arrival numbers of each tree's examples and of their parents, -1 for the root's."""
     state = forest._engine.state()
     found = []
-    for slots, parents in state["trees"]:
+    for slots, parents in trees_in(state):
         arrivals = state["arrivals"][slots].astype(np.int64)
         found.append((arrivals, np.concatenate([[-1], arrivals[parents[1:]]])))
     return found

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from boundary_forest import BoundaryForestNeighbors
+from boundary_forest.engine_state import trees_in
 from boundary_forest.paper.streams import Stream
 
 LEARNED_AT_ONCE = 50_000
@@ -64,7 +65,7 @@ def query_comparisons(forest: BoundaryForestNeighbors, queries: Any) -> float:
 def children(forest: BoundaryForestNeighbors, k: int | None) -> dict[str, float]:
     """How many children nodes have: the root, and the widest."""
     # The root, node 0, has no parent; the others' parents are nodes' numbers.
-    counts = [np.bincount(parents[1:]) for _, parents in forest._engine.state()["trees"]]
+    counts = [np.bincount(parents[1:]) for _, parents in trees_in(forest._engine.state())]
     widest, roots = [int(count.max()) for count in counts], [int(count[0]) for count in counts]
     return {
         "root": float(np.mean(roots)),

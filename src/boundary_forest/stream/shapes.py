@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-NO_PARENT = 2**32 - 1
+from boundary_forest.engine_state import NO_PARENT, trees_in
 
 
 def tree_depths(forest: Any) -> list[list[int]]:
@@ -15,7 +15,8 @@ def tree_depths(forest: Any) -> list[list[int]]:
     engine = getattr(getattr(forest, "model", forest), "_engine", None)
     if engine is None:
         return []
-    return [_depths(parents) for _, parents in engine.state(with_positions=False)["trees"]]
+    state = engine.state(with_positions=False)
+    return [_depths(parents) for _, parents in trees_in(state)]
 
 
 def _depths(parents: NDArray[np.uint32]) -> list[int]:
