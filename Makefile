@@ -66,15 +66,16 @@ fuzz: $(VENV)/.installed-dev ## 20,000 damaged model files (MUTATIONS=n for othe
 	$(BIN)/cmake -S . -B $(FUZZ_TREE) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
 	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBOUNDARY_FOREST_TESTS=ON -DBOUNDARY_FOREST_SANITIZE=address,undefined \
 	  -DSKBUILD=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
-	$(BIN)/cmake --build $(FUZZ_TREE) --target _core
+	$(BIN)/cmake --build $(FUZZ_TREE) --target _core allocation_watch
 	rm -rf $(FUZZ_TREE)/package && mkdir -p $(FUZZ_TREE)/package
 	cp -r src/boundary_forest $(FUZZ_TREE)/package/
 	cp $(FUZZ_TREE)/_core.*.so $(FUZZ_TREE)/package/boundary_forest/
 	PYTHONPATH=$(FUZZ_TREE)/package:tests:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))') \
 	  LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
-	  ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=2:allocator_may_return_null=0 \
+	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	  UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	  $(BIN)/python -S -m damaged_files --mutations $(or $(MUTATIONS),20000)
+	  $(BIN)/python -S -m damaged_files --mutations $(or $(MUTATIONS),20000) \
+	  --examples 1000 --watch $(FUZZ_TREE)/cpp/tests/liballocation_watch.so
 
 clean: ## remove the environment, what was built, and caches
 	rm -rf $(VENV) build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -2,15 +2,17 @@
 
 ``python -m damaged_files --mutations 20000`` makes them one after the other; ``make fuzz`` runs
 that with an engine under the address sanitizer, and pytest a few hundred with the plain one. A file
-that takes over 5 s ends the process with a traceback.
+that takes over 5 s ends the process with a traceback; so does one whose loading allocates more than
+twice the file's size at once, where a library (cpp/tests/allocation_watch.cpp) watches that.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ctypes
 import faulthandler
 import json
-import resource
 import struct
 import tempfile
 import time
@@ -29,10 +31,12 @@ from boundary_forest import (
     load,
     persistence,
 )
+from boundary_forest.frames import FrameModel
 from boundary_forest.model_file import ModelFile
 from boundary_forest.model_file.layout import DTYPES, NAMES, Entry, header, shown
 
 LONGEST = 5.0  # seconds that one file may take
+ALLOWED = 16_384  # bytes that may be allocated at once, however short the file
 NASTY = [
     *(None, True, -1, 0, 1, 2**31, 2**32, 2**53, 2**64, 10**30, 0.5, float("nan"), float("inf")),
     *("", "x", "euclidean", "nearest", "a" * 5000, [], [1], {}, {"RandomState": {}}),
@@ -40,34 +44,31 @@ NASTY = [
 ]
 
 
-def samples(folder):
-    """Small files of every kind of estimator, by name, as bytes."""
+def samples(folder, n=120):
+    """Files of every kind of estimator, which has learned n examples, by name, as bytes."""
     rng = np.random.default_rng(0)
-    X = rng.integers(0, 9, size=(120, 5)).astype(np.float32)
-    names = np.array([f"id {i}" for i in range(120)], dtype=object)
+    X = rng.integers(0, 9, size=(n, 5)).astype(np.float32)
+    names = np.array([f"id {i}" for i in range(n)], dtype=object)
     kinds = {
         "classes": BoundaryForestClassifier(max_children=3).fit(
-            X, rng.choice(["a", "bb", "ccc"], 120), ids=names
+            X, rng.choice(["a", "bb", "ccc"], n), ids=names
         ),
         "objects": BoundaryForestClassifier(metric="cosine", offline=True).fit(
-            X, np.array([2**70, 5, 7] * 40, dtype=object)
+            X, np.array([2**70, 5, 7] * n, dtype=object)[:n]
         ),
         "outputs": BoundaryForestRegressor(random_state=np.random.RandomState(3)).fit(
-            X.astype(np.float64), X[:, :2], ids=np.arange(120)
+            X.astype(np.float64), X[:, :2], ids=np.arange(n)
         ),
         "neighbors": BoundaryForestNeighbors(metric="manhattan").fit(X.astype(np.uint8)),
         "general": BoundaryForest(epsilon=0.5, metric="minkowski", metric_params={"p": 3}).fit(
             X, X[:, 0]
         ),
-        "buffered": BoundaryForestClassifier(n_estimators=50).fit(X[:20], np.arange(20) % 3),
-        # 1.1 MB: with the sanitizer's limit of 2 MB, no allocation is over twice the file's size.
-        "large": BoundaryForestNeighbors(n_estimators=2).fit(
-            rng.integers(0, 256, size=(4800, 200), dtype=np.uint8)
-        ),
+        "buffered": BoundaryForestClassifier(n_estimators=n).fit(X[:20], np.arange(20) % 3),
     }
+    kinds["columns"] = FrameModel.begun(raw_rows(n), "kind", n_estimators=4).forest
     made = {}
     for name, forest in kinds.items():
-        if name not in ("buffered", "large"):
+        if name not in ("buffered", "columns"):
             forest.set_params(n_estimators=4)
             y = forest.predict(X) if name in ("classes", "objects", "outputs") else X[:, 0]
             ids = getattr(forest, "_ids", None)
@@ -75,6 +76,16 @@ def samples(folder):
         forest.save(folder / name)
         made[name] = (folder / name).read_bytes()
     return made
+
+
+def raw_rows(n):
+    """Rows of every kind of column."""
+    return {
+        "size": [i * 7 % 31 / 4 for i in range(n)],
+        "color": [("red", "blue", "grün")[i % 3] for i in range(n)],
+        "round": [i % 4 > 1 for i in range(n)],
+        "kind": [("x", "y")[i * i % 5 % 2] for i in range(n)],
+    }
 
 
 class Parts:
@@ -144,7 +155,23 @@ def swap_arrays(content, rng):
 
 def edit_document(content, rng):
     parts = Parts(content)
-    here = parts.document
+    edit_json(parts.document, rng)
+    return parts.content()
+
+
+def edit_frame(content, rng):
+    """What a file says of columns; of its document, where it says nothing of them."""
+    parts = Parts(content)
+    if "frame" not in parts.arrays:
+        return edit_document(content, rng)
+    frame = json.loads(parts.arrays["frame"].tobytes())
+    edit_json(frame, rng)
+    parts.arrays["frame"] = np.frombuffer(json.dumps(frame).encode(), dtype=np.uint8)
+    return parts.content()
+
+
+def edit_json(here, rng):
+    """Put something else somewhere, or take it away."""
     while True:
         at = rng.integers(len(here))
         key = list(here)[at] if isinstance(here, dict) else at
@@ -156,7 +183,6 @@ def edit_document(content, rng):
         del here[key]
     else:
         here[key] = NASTY[rng.integers(len(NASTY))]
-    return parts.content()
 
 
 def edit_values(content, rng):
@@ -217,6 +243,7 @@ MUTATIONS = [
     truncate_at_a_boundary,
     swap_arrays,
     edit_document,
+    edit_frame,
     edit_values,
     edit_values,
     edit_values,
@@ -243,18 +270,21 @@ def mutations(made, n, seed):
         yield f"{name} {mutate.__name__}", mutate(made[name], rng)
 
 
-def try_to_use(path, *, mmap):
+def try_to_use(path, *, mmap, watched=contextlib.nullcontext):
     """Load a file; ask and teach what was loaded. "refused" or "loaded"."""
     try:
-        with ModelFile(path) as file:  # an edited document may name functions
-            functions = dict.fromkeys(persistence._named_functions(file), difference)
-        forest = load(path, mmap=mmap, **functions)
+        with watched():
+            with ModelFile(path) as file:  # an edited document may name functions
+                functions = dict.fromkeys(persistence._named_functions(file), difference)
+            forest = load(path, mmap=mmap, **functions)
     except ModelFileError:
         return "refused"
-    if not hasattr(forest, "_engine"):
-        return "loaded"
     try:
-        use(forest)
+        if isinstance(forest, FrameModel):
+            forest.predict(raw_rows(5))
+            forest = forest.partial_fit(raw_rows(5)).forest
+        if hasattr(forest, "_engine"):
+            use(forest)
     except (TypeError, ValueError):  # parameters that are wrong, which act when they are used
         return "loaded, and refused to be used"
     return "loaded"
@@ -288,38 +318,69 @@ def use(forest):
     forest.explain(X[:1])
 
 
-def run(n, seed):
-    """All of it: how many were refused and loaded."""
+class Watch:
+    """What loading allocates at once, told by a library; nothing is told without one."""
+
+    def __init__(self, library):
+        self._library = library and ctypes.CDLL(library)
+        self.largest = 0
+        if library:
+            self._library.end_watching.restype = ctypes.c_size_t
+
+    @contextlib.contextmanager
+    def __call__(self):
+        if not self._library:
+            yield
+            return
+        self._library.begin_watching()
+        try:
+            yield
+        finally:
+            self.largest = self._library.end_watching()
+
+
+def run(n, seed, n_examples=120, library=None):
+    """All of it: how many were refused and loaded, and the worst of time and allocation."""
     told = Counter()
-    slowest = 0.0
+    slowest = most = 0.0
+    watch = Watch(library)
     with tempfile.TemporaryDirectory() as folder:
-        made = samples(Path(folder))
+        made = samples(Path(folder), n_examples)
         path = Path(folder) / "damaged"
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for content in made.values():  # so that all is imported
+            path.write_bytes(content)
+            assert try_to_use(path, mmap=False) == "loaded"
         for i, (what, content) in enumerate(mutations(made, n, seed)):
             faulthandler.dump_traceback_later(LONGEST, exit=True)
             path.write_bytes(content)
             start = time.perf_counter()
             try:
-                told[try_to_use(path, mmap=bool(i % 2))] += 1
+                told[try_to_use(path, mmap=bool(i % 2), watched=watch)] += 1
+                assert watch.largest <= max(2 * len(content), ALLOWED), watch.largest
             except BaseException as error:
                 kept = Path(tempfile.gettempdir()) / "damaged.bf"
                 kept.write_bytes(content)
                 error.add_note(f"file {i}, {what}, seed {seed}; kept as {kept}")
                 raise
             slowest = max(slowest, time.perf_counter() - start)
+            most = max(most, watch.largest / max(len(content), ALLOWED / 2))
         faulthandler.cancel_dump_traceback_later()
-        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    return dict(told), slowest, grown
+    return dict(told), slowest, most
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mutations", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--examples", type=int, default=120, help="that the samples have learned")
+    parser.add_argument("--watch", help="the library that tells of allocations")
     arguments = parser.parse_args()
     start = time.perf_counter()
-    told, slowest, grown = run(arguments.mutations, arguments.seed)
+    told, slowest, most = run(
+        arguments.mutations, arguments.seed, arguments.examples, arguments.watch
+    )
     seconds = time.perf_counter() - start
     print(f"{sum(told.values())} files in {seconds:.0f} s: {told}")
-    print(f"the slowest took {slowest:.3f} s; memory grew by {grown / 1024:.0f} MB")
+    print(f"the slowest took {slowest:.3f} s")
+    if arguments.watch:
+        print(f"the largest allocation was {most:.2f} of the file (or of {ALLOWED // 2:,} bytes)")

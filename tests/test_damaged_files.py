@@ -109,7 +109,7 @@ WRONG = {
     "no root": ("classes", change("node_parents", 0, 0), "node_parents: .*parent"),
     "many children": ("classes", change("node_parents", slice(1, 6), 0), "node_parents: .*child"),
     "sizes that do not add up": ("classes", change("tree_sizes", 0, 1), "tree_sizes"),
-    "too few trees": ("buffered", shorten("tree_sizes"), "tree_sizes: it is not of 50 trees"),
+    "too few trees": ("buffered", shorten("tree_sizes"), "tree_sizes: it is not of 120 trees"),
     "classes out of order": ("classes", change("classes", 0, ord("z")), "classes are not sorted"),
     "no text": ("classes", change("classes", 0, 0x110000), "classes: it is not text"),
     "a code twice": ("classes", change("class_codes", 0, 1), "class_codes"),

@@ -14,6 +14,7 @@ from boundary_forest import (
     BoundaryForestRegressor,
     load,
 )
+from boundary_forest.frames import FrameModel
 from boundary_forest.model_file import VERSION
 from boundary_forest.persistence import verify
 
@@ -41,7 +42,16 @@ def taught():
         "neighbors": BoundaryForestNeighbors(**params, metric="manhattan").fit(X.astype(np.uint8)),
         "general": BoundaryForest(**params, metric=gap, epsilon=2.0).fit(X, X[:, 1]),
         "buffered": BoundaryForestClassifier(random_state=7).fit(X[:4], [3, 1, 2, 1]),
+        "columns": FrameModel.begun(raw_rows()[:40], "kind", **params),
     }
+
+
+def raw_rows():
+    """The same numbers beside columns of other kinds."""
+    return [
+        {"size": x, "color": ("red", "blue")[y % 2], "round": z > 8, "kind": "xyz"[x % 3]}
+        for x, y, z in rows().astype(int).tolist()
+    ]
 
 
 # What the release that wrote version 1 said; a later one must say the same.
@@ -51,6 +61,7 @@ FINGERPRINTS = {
     "neighbors-v1": "ea2bc4fa27df25c43635239bd67b6111",
     "general-v1": "6ee88a5f6e44b303fa4a50c52d76c08f",
     "buffered-v1": "bac96c9fa14575b06d060c08065f05e0",
+    "columns-v1": "55f04f2b832f5f438f9cc9aca1893266",
 }
 
 KEPT = sorted(FOLDER.glob("*.bf"))
@@ -64,9 +75,14 @@ def test_a_kept_file_is_the_forest_that_was_saved(path, mmap):
     functions = {"metric": gap} if kind == "general" else {}
     forest, again = load(path, mmap=mmap, **functions), taught()[kind]
     assert type(forest) is type(again)
+    if kind == "columns":
+        assert forest.columns == again.columns
+        assert forest.predict(raw_rows()).tolist() == again.predict(raw_rows()).tolist()
+        forest, again = forest.forest, again.forest
     assert forest.get_params() == again.get_params()
     assert forest.fingerprint() == again.fingerprint() == FINGERPRINTS[path.stem]
-    X = rows().astype(forest._settings["element_type"])
+    X = rows()[:, [0] * forest.n_features_in_] if kind == "columns" else rows()
+    X = X.astype(forest._settings["element_type"])
     assert forest.apply(X).tolist() == again.apply(X).tolist()
     assert forest.kneighbors(X, 2)[1].tolist() == again.kneighbors(X, 2)[1].tolist()
 
