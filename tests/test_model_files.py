@@ -171,6 +171,8 @@ LABELS = {
     "unsigned": np.array([2**64 - 1, 1, 2], dtype=np.uint64),
     "floats": np.array([3.0, 1.0, 2.0], dtype=np.float32),
     "beyond int64": np.array([2**70, -(2**70), 5], dtype=object),
+    "bytes": np.array([b"b", b"\xff", b"cc"]),
+    "bytes objects": np.array([b"b", b"\xff\0", b""], dtype=object),
     "numpy in objects": np.array([np.int64(3), np.int64(1), np.int64(2)], dtype=object),
 }
 

@@ -18,6 +18,7 @@ from boundary_forest.errors import plain
 # In this order, because a Python bool is an int too.
 _KINDS: dict[str, Any] = {
     "text": str,
+    "bytes": bytes,
     "booleans": bool | np.bool_,
     "numbers": int | float | np.integer | np.floating,
 }
@@ -119,7 +120,7 @@ def as_labels(y: Any) -> NDArray[Any]:
     if len(labels) == 0:
         raise ValueError("there must be at least one label")
     kind = labels.dtype.kind
-    if kind == "T":  # numpy's variable-width text
+    if kind in "TS":  # numpy's variable-width text, and its bytes
         labels, kind = labels.astype(object), "O"
     if kind not in "biufUO":
         raise TypeError(
@@ -140,7 +141,7 @@ def _check_objects(labels: NDArray[Any]) -> None:
         # pandas' NA is neither equal to itself nor not.
         if label is None or type(label).__name__ == "NAType" or bool(np.any(label != label)):
             raise ValueError("labels must not be None or NaN: drop those rows or name a class")
-        if isinstance(label, bytes | complex | list | set | frozenset | dict | np.ndarray):
+        if isinstance(label, complex | list | set | frozenset | dict | np.ndarray):
             raise TypeError(
                 f"labels must be text, integers, booleans or objects that sort, got {label!r}"
             )
