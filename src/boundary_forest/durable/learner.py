@@ -266,7 +266,8 @@ def open_durable(
         The note that a new folder begins with; of no effect on one that exists.
     redo : bool, default=False
         Whether the last batch is forgotten, unless a snapshot has it, because what the process was
-        about to do with the answers was lost with it: the batch is to be learned again.
+        about to do with the answers was lost with it: the batch is to be learned again. It is also
+        the way out if learning that batch ends the process, as a faulty compiled metric may.
 
     Returns
     -------
