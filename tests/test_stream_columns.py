@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from boundary_forest.frames.choosing import Wishes, choose, doubts, told
-from boundary_forest.frames.columns import Columns
+from boundary_forest.frames.columns import Columns, Feature
 from boundary_forest.frames.values import ColumnError, as_table, kind_of
 
 
@@ -58,7 +62,7 @@ def test_the_task_can_be_said():
     ],
 )
 def test_text_that_reads_as_something_else_is_that(values, kind):
-    assert kind_of(pa.array(values, pa.string())) == kind
+    assert kind_of(pa.array(values, pa.string()))[0] == kind
 
 
 def table():
@@ -118,6 +122,32 @@ def test_what_cannot_be_used_is_told_with_its_column(row, why):
     positions = columns.positions(as_table([{"n": 1, "t": "x", "b": "true"}, row]))
     assert str(positions.problems[1]).startswith(why)
     assert 0 not in positions.problems
+
+
+TEXTS = st.sampled_from(["1", " 2.5", "-3e2", "", "NA", "x", "true", "inf", "1e300"])
+NUMBERS = st.sampled_from([1.0, -2.5, None, float("inf"), 1e300])
+
+
+@settings(max_examples=150)
+@given(data=st.data(), missing=st.sampled_from(["error", "mean"]))
+def test_columns_of_numbers_are_read_together_as_one_by_one(data, missing):
+    n = data.draw(st.integers(1, 4))
+    kinds = data.draw(st.lists(st.sampled_from([TEXTS, NUMBERS]), min_size=1, max_size=4))
+    rows = pa.table(
+        {
+            f"c{i}": pa.array(data.draw(st.lists(kind, min_size=n, max_size=n)))
+            for i, kind in enumerate(kinds)
+        }
+    )
+    features = tuple(
+        Feature(f"c{i}", "number", (0.5,), shift=i, scale=i + 1) for i in range(len(kinds))
+    )
+    whole = Columns("classify", "y", "integer", features, "standard", missing, 1)
+    together = whole.positions(rows)
+    apart = [replace(whole, features=(feature,)).positions(rows) for feature in features]
+    assert np.array_equal(together.X, np.hstack([one.X for one in apart]))
+    first = {row: one.problems[row] for one in reversed(apart) for row in one.problems}
+    assert together.problems == first
 
 
 def test_a_missing_value_can_be_the_mean():

@@ -120,9 +120,8 @@ def choose(table: Any, wishes: Wishes) -> Columns:
 
 
 def _feature(name: str, values: Any, scaling: str) -> Feature:
-    kind = kind_of(values)
+    kind, numbers = kind_of(values)
     if kind == NUMBER:
-        numbers = as_numbers(values)[0]
         return _number_feature(name, numbers[np.isfinite(numbers)], scaling)
     texts = as_booleans(values)[0] if kind == BOOLEAN else as_texts(values)
     present = texts.drop_null()
@@ -138,12 +137,12 @@ def _number_feature(name: str, numbers: NDArray[np.float64], scaling: str) -> Fe
     least, largest = float(numbers.min()), float(numbers.max())
     # Halves, and a power of two, so that sums and squares of huge numbers do not overflow.
     unit = 2.0 ** math.frexp(max(abs(least), abs(largest)) or 1.0)[1]
-    values = (numbers / unit).tolist()
-    mean = math.fsum(values) / len(values)
+    values = numbers / unit
+    mean = math.fsum(values.tolist()) / len(values)
     if scaling == "minmax":
         shift, scale = least, largest - least
     elif scaling == "standard":
-        variance = math.fsum((value - mean) ** 2 for value in values) / len(values)
+        variance = math.fsum(np.square(values - mean).tolist()) / len(values)
         shift, scale = mean * unit, math.sqrt(variance) * unit
     else:
         shift, scale = 0.0, 1.0
@@ -157,7 +156,7 @@ def _task(table: Any, wishes: Wishes) -> tuple[str, str]:
     """The task, and the kind of the target."""
     name = wishes.target
     values = as_plain(table[name], name) if name in table.column_names else None
-    kind = None if values is None else kind_of(values)
+    kind, numbers = (None, np.zeros(0)) if values is None else kind_of(values)
     if kind is None:
         if wishes.task is None:
             raise NothingYetError(
@@ -169,7 +168,6 @@ def _task(table: Any, wishes: Wishes) -> tuple[str, str]:
         if wishes.task == REGRESS:
             raise ColumnError(f"column {name!r} holds {kind}, and regression needs numbers")
         return CLASSIFY, kind
-    numbers = as_numbers(values)[0]
     numbers = numbers[np.isfinite(numbers)]
     whole = bool((numbers == np.floor(numbers)).all()) and bool((np.abs(numbers) <= 2**53).all())
     few = len(np.unique(numbers)) <= MANY_CLASSES

@@ -27,6 +27,7 @@ from boundary_forest.frames.values import (
     as_plain,
     as_texts,
     columns_of,
+    numbers_in,
 )
 
 INTEGER = "integer"
@@ -34,6 +35,8 @@ CLASSIFY, REGRESS = "classify", "regress"
 SCALES = ("none", "standard", "minmax")
 MISSING = ("error", "mean", "drop")
 LARGEST = 1e18  # its square is a float32
+NO_NUMBER = "is not a number, as the others were"
+NEITHER = "is neither true nor false, as the others were"
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,14 @@ class Positions:
     X: NDArray[Any]
     problems: dict[int, Problem]
     unseen: NDArray[np.int64]  # a row: in how many columns it has an unknown category
+
+
+@dataclass(frozen=True)
+class _Odd:
+    """In which rows a column has nothing, and in which something that cannot be used, and why."""
+
+    missing: NDArray[np.bool_]
+    refused: tuple[tuple[NDArray[np.bool_], str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -187,43 +198,74 @@ class Columns:
         X = np.zeros((n, self.width), np.float64 if self.scaling == "none" else np.float32)
         problems: dict[int, Problem] = {}
         unseen = np.zeros(n, dtype=np.int64)
-        start, columns = 0, columns_of(table)
-        for feature in self.features:
-            values = _column(columns, feature.name, n)
+        columns = columns_of(table)
+        values = [_column(columns, feature.name, n) for feature in self.features]
+        numbers = self._put_numbers(values, X)
+        start = 0
+        for i, feature in enumerate(self.features):
             into = X[:, start : start + feature.width]
+            start += feature.width
             if feature.kind == NUMBER:
-                missing = _put_numbers(feature, values, into, problems)
+                odd = numbers.get(i)
             else:
-                missing = _put_categories(feature, values, into, problems, unseen)
-            if missing is not None and missing.any():
+                odd = _put_categories(feature, values[i], into, unseen)
+            if odd is None:
+                continue
+            for where, what in odd.refused:
+                _tell_values(problems, feature.name, values[i], where, what)
+            if odd.missing.any():
                 if self.missing == "mean":
                     middle = np.array(feature.mean)
-                    into[missing] = (middle - feature.shift) / feature.scale
+                    into[odd.missing] = (middle - feature.shift) / feature.scale
                 else:
-                    _tell(problems, missing, partial(_missing_in, feature))
-            start += feature.width
+                    _tell(problems, odd.missing, partial(_missing_in, feature))
         return Positions(X, problems, unseen)
+
+    def _put_numbers(self, values: list[Any], X: NDArray[Any]) -> dict[int, _Odd]:
+        """All columns of numbers at once; what is odd about those that have something odd."""
+        which = [i for i, feature in enumerate(self.features) if feature.kind == NUMBER]
+        if not which or len(X) == 0:
+            return {}
+        widths = [feature.width for feature in self.features]
+        places = (np.cumsum(widths) - widths)[which]
+        shift = np.array([[self.features[i].shift] for i in which])
+        scale = np.array([[self.features[i].scale] for i in which])
+        numbers, misfits = numbers_in([values[i] for i in which])
+        with np.errstate(invalid="ignore", over="ignore"):
+            scaled = (numbers - shift) / scale
+            fine = np.abs(scaled) <= LARGEST  # not where it is NaN
+        odd = {}
+        for j in np.flatnonzero(~fine.all(axis=1)).tolist():
+            nothing, misfit = np.isnan(numbers[j]), misfits.get(j, np.zeros(len(X), dtype=bool))
+            refused = (
+                (misfit, NO_NUMBER),
+                (~fine[j] & ~nothing, "is too large beside the others"),
+            )
+            odd[which[j]] = _Odd(nothing & ~misfit, refused)
+            scaled[j, ~fine[j]] = 0.0
+        X[:, places] = scaled.T
+        return odd
 
     def labels(self, table: Any) -> Labels:
         """The target's values, in the type in which the forest learns them."""
         values = _column(columns_of(table), self.target, len(table))
         problems: dict[int, Problem] = {}
+        tell = partial(_tell_values, problems, self.target, values)
         if self.target_kind == TEXT:
             return _text_labels(as_texts(values), problems)
         if self.target_kind == BOOLEAN:
             truths, misfit = as_booleans(values)
-            what = "is neither true nor false, as the others were"
-            self._refuse(problems, misfit, values, what)
+            tell(misfit, NEITHER)
             known = ~pc.is_null(truths).to_numpy(zero_copy_only=False).astype(bool)
             true = pc.equal(pc.fill_null(truths, ""), "true")
             return Labels(true.to_numpy(zero_copy_only=False).astype(bool), known, problems)
         numbers, misfit = as_numbers(values)
-        self._refuse(problems, misfit, values, "is not a number, as the others were")
-        self._refuse(problems, np.isinf(numbers), values, "is not finite")
+        tell(misfit, NO_NUMBER)
+        tell(np.isinf(numbers), "is not finite")
         if self.target_kind == INTEGER:
             with np.errstate(invalid="ignore"):
                 other = ~np.isnan(numbers) & ((numbers != np.floor(numbers)) | _beyond(numbers))
-            self._refuse(problems, other, values, "is not a whole number, as the others were")
+            tell(other, "is not a whole number, as the others were")
         known = np.isfinite(numbers)
         known[list(problems)] = False
         numbers = np.where(known, numbers, 0.0)
@@ -233,46 +275,14 @@ class Columns:
             return Labels(np.array([repr(x) for x in numbers.tolist()] or [""]), known, problems)
         return Labels(numbers, known, problems)
 
-    def _refuse(
-        self, problems: dict[int, Problem], where: NDArray[np.bool_] | None, values: Any, what: str
-    ) -> None:
-        if where is not None and where.any():
-            _tell(problems, where, lambda i: Problem(self.target, f"{_shown(values, i)} {what}"))
-
 
 def _missing_in(feature: Feature, _: int) -> Problem:
     return Problem(feature.name, "is missing", missing=True)
 
 
-def _put_numbers(
-    feature: Feature, values: Any, into: NDArray[Any], problems: dict[int, Problem]
-) -> NDArray[np.bool_] | None:
-    numbers, misfit = as_numbers(values)
-    scaled = (numbers - feature.shift) / feature.scale
-    with np.errstate(invalid="ignore"):
-        fine = np.abs(scaled) <= LARGEST  # not where it is NaN
-    if fine.all():
-        into[:, 0] = scaled
-        return None
-    into[:, 0] = np.where(fine, scaled, 0.0)
-    missing = np.isnan(numbers)
-    if misfit is not None and misfit.any():
-        missing &= ~misfit
-        what = "is not a number, as the others were"
-        _tell(problems, misfit, lambda i: Problem(feature.name, f"{_shown(values, i)} {what}"))
-    large = ~fine & ~np.isnan(numbers)
-    what = "is too large beside the others"
-    _tell(problems, large, lambda i: Problem(feature.name, f"{_shown(values, i)} {what}"))
-    return missing
-
-
 def _put_categories(
-    feature: Feature,
-    values: Any,
-    into: NDArray[Any],
-    problems: dict[int, Problem],
-    unseen: NDArray[np.int64],
-) -> NDArray[np.bool_]:
+    feature: Feature, values: Any, into: NDArray[Any], unseen: NDArray[np.int64]
+) -> _Odd:
     if feature.kind == BOOLEAN:
         texts, misfit = as_booleans(values)
     else:
@@ -284,10 +294,8 @@ def _put_categories(
     missing: NDArray[np.bool_] = texts.is_null().to_numpy(zero_copy_only=False).astype(bool)
     if misfit is not None:
         missing &= ~misfit
-        what = "is neither true nor false, as the others were"
-        _tell(problems, misfit, lambda i: Problem(feature.name, f"{_shown(values, i)} {what}"))
     unseen += ~known & ~missing
-    return missing
+    return _Odd(missing, () if misfit is None else ((misfit, NEITHER),))
 
 
 def _text_labels(texts: Any, problems: dict[int, Problem]) -> Labels:
@@ -307,6 +315,17 @@ def _tell(
 ) -> None:
     for i in np.flatnonzero(where).tolist():
         problems.setdefault(i, problem(i))
+
+
+def _tell_values(
+    problems: dict[int, Problem],
+    name: str,
+    values: Any,
+    where: NDArray[np.bool_] | None,
+    what: str,
+) -> None:
+    if where is not None:
+        _tell(problems, where, lambda i: Problem(name, f"{_shown(values, i)} {what}"))
 
 
 def _shown(values: Any, i: int) -> str:

@@ -76,6 +76,20 @@ def _numbers_one_by_one(values: Any) -> tuple[NDArray[np.float64], NDArray[np.bo
     return numbers, misfit
 
 
+def numbers_in(columns: list[Any]) -> tuple[NDArray[np.float64], dict[int, NDArray[np.bool_]]]:
+    """The numbers of plain columns, one row a column; and where a column has something else."""
+    kinds = {column.type for column in columns}
+    if len(kinds) == 1 and kinds <= {pa.float64(), pa.string()}:  # at once, if nothing is unusual
+        try:
+            numbers = _numpy(pc.cast(pa.concat_arrays(columns), pa.float64()))
+            return numbers.reshape(len(columns), -1), {}
+        except pa.ArrowInvalid:
+            pass
+    read = [as_numbers(column) for column in columns]
+    misfits = {i: misfit for i, (_, misfit) in enumerate(read) if misfit is not None}
+    return np.array([numbers for numbers, _ in read]), misfits
+
+
 def as_texts(values: Any) -> Any:
     """Text, null where there is nothing."""
     if not pa.types.is_string(values.type):
@@ -96,23 +110,26 @@ def as_booleans(values: Any) -> tuple[Any, NDArray[np.bool_] | None]:
     return pc.if_else(pa.array(misfit), pa.scalar(None, pa.string()), lower), misfit
 
 
-def kind_of(values: Any) -> str | None:
-    """What the values are as a whole; None if there are none."""
+def kind_of(values: Any) -> tuple[str | None, NDArray[np.float64]]:
+    """What the values are as a whole, None if there are none; and the numbers, if they are that."""
+    none = np.zeros(0)
     if values.null_count == len(values):
-        return None
+        return None, none
     if pa.types.is_boolean(values.type):
-        return BOOLEAN
+        return BOOLEAN, none
     numbers, misfit = as_numbers(values)
     if misfit is None or not misfit.any():
-        return NUMBER if not np.isnan(numbers).all() else None
+        return (None, none) if np.isnan(numbers).all() else (NUMBER, numbers)
     if as_booleans(values)[1] is None:
-        return BOOLEAN
-    return TEXT
+        return BOOLEAN, none
+    return TEXT, none
 
 
 def columns_of(table: Any) -> dict[str, Any]:
-    """A table's columns by name."""
-    return dict(zip(table.column_names, table.columns, strict=True))
+    """A table's columns by name, each in one piece."""
+    batches = table.combine_chunks().to_batches()
+    columns = batches[0].columns if len(batches) == 1 else table.columns
+    return dict(zip(table.column_names, columns, strict=True))
 
 
 def joined(tables: list[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -320,9 +321,13 @@ def run(settings: Settings, *, quiet: bool = False) -> int:
     # Elsewhere lines are as long as they need to be, so that other programs can read them.
     width = None if stream.isatty() else 400
     console = Console(file=stream, width=width, force_terminal=stream.isatty(), highlight=False)
-    with Stopping() as stopped:
-        display = Display(console, as_json=settings.as_json, quiet=quiet)
-        return Run(settings, display, stopped).go()
+    gc.freeze()  # what was imported stays: no row should wait while it is gone through
+    try:
+        with Stopping() as stopped:
+            display = Display(console, as_json=settings.as_json, quiet=quiet)
+            return Run(settings, display, stopped).go()
+    finally:
+        gc.unfreeze()
 
 
 def _shown_parameters(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from boundary_forest.frames.values import NothingYetError, as_plain, as_texts, c
 from boundary_forest.stream.asking import ask, ask_then_teach, is_taught
 from boundary_forest.stream.events import Answered, Event, Refused
 
-MANY_TABLES = 64  # of a row each would take long to put together when the decision falls
+MANY_TABLES = 16  # of a row each would take long to put together when the decision falls
 
 
 @dataclass(frozen=True)
@@ -191,8 +191,10 @@ class WarmUp:
     def _choose(self, row: Any) -> None:
         """Decide by the rows that wait and one more; a forest of the former, scaled by that."""
         self._chosen_at = self.waiting
-        rows = [*self._tables, self.wishes.wanted(row)]
         wishes = self.wishes
+        if len(self._tables) > 1:
+            self._tables = [joined(self._tables)]
+        rows = [*self._tables, wishes.wanted(row)]
         try:
             everything = joined(rows)
             try:
