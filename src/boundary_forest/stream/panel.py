@@ -222,7 +222,7 @@ def summary_rows(last: Snapshot) -> dict[str, str]:
         rows["MAE"] = f"{number(last.mae)}; {number(last.recent_mae)} lately"
         rows["R2"] = f"{r2(last.r2)}; {r2(last.recent_r2)} lately"
     share = f", {percent(last.stored / last.learned)} of those learned" if last.learned else ""
-    rows["stored"] = f"{count(last.stored)} examples{share}"
+    rows["stored"] = f"{counted(last.stored, 'example')}{share}"
     rows["forest"] = _forest(last)
     rows["memory"] = f"{size(last.memory_bytes)} at most, of the process"
     if last.learned != last.rows:
