@@ -234,9 +234,11 @@ def test_a_forest_works_on_in_a_forked_child(task):
 
 
 INTERRUPTED = """
-import sys, threading, time
+import signal, sys, threading, time
 import numpy as np
 from boundary_forest import BoundaryForestClassifier
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored where tests run behind &
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(400_000, 8)).astype(np.float32), rng.integers(0, 5, size=400_000)
