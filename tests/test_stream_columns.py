@@ -98,6 +98,37 @@ def test_a_constant_column_and_huge_numbers_are_no_harm():
     assert not positions.problems
 
 
+def test_numbers_at_the_end_of_the_range_are_no_harm():
+    odd = pa.table({"h": [1.7e308, -1.7e308, 1.0], "y": [0, 1, 0]})
+    for scaling in ("standard", "minmax"):
+        feature = choose(odd, Wishes("y", scaling=scaling)).features[0]
+        assert np.isfinite([feature.shift, feature.scale, *feature.mean]).all()
+
+
+def test_many_rows_are_read_in_blocks(monkeypatch):
+    rows = [{"n": n, "t": t, "b": "true"} for n in (1, None, 9, "x", 1e300) for t in "xz"]
+    columns = choose(table(), Wishes("y"))
+    whole = columns.positions(as_table(rows))
+    monkeypatch.setattr("boundary_forest.frames.columns.VALUES_AT_ONCE", 9)
+    blocks = columns.positions(as_table(rows))
+    assert np.array_equal(blocks.X, whole.X)
+    assert blocks.problems == whole.problems
+    assert blocks.unseen.tolist() == whole.unseen.tolist()
+
+
+def test_columns_that_nobody_asks_for_are_not_looked_at():
+    """Here one whose dictionaries do not fit together; as a feature it is read all the same."""
+    parts = [
+        pa.array([f"{part}{i}" for i in range(100)])
+        .dictionary_encode()
+        .cast(pa.dictionary(pa.int8(), pa.string()))
+        for part in "xt"
+    ]
+    rows = pa.table({"n": np.arange(200.0), "t": pa.chunked_array(parts), "y": np.arange(200) % 2})
+    assert choose(rows, Wishes("y", drop=("t",))).positions(rows).X.shape == (200, 1)
+    assert choose(rows, Wishes("y")).positions(rows).X.shape == (200, 201)
+
+
 def test_a_category_first_seen_later_is_zeros_and_counted():
     columns = choose(table(), Wishes("y"))
     later = columns.positions(pa.table({"n": [1.0], "t": ["new"], "b": [True]}))

@@ -65,6 +65,18 @@ def test_rows_one_by_one_get_the_answers_that_they_get_together(piece, missing):
     assert pieces.model.fingerprint() == whole.model.fingerprint()
 
 
+def test_rows_without_any_column_count_as_others_do():
+    """Such as NDJSON's, which name an id and nothing else."""
+    learner = Learner(Wishes("y", id="id", missing="mean", task="classify"), {}, warmup=70)
+    for i in range(1, 66):
+        named = {"id": [i]} if i < 40 else {"id": [i], "a": [i], "y": [str(i % 2)]}
+        list(learner.take(Batch(pa.table(named), np.array([i]))))
+        assert learner.stored == i
+    list(learner.finish())
+    assert learner.model.columns.warmup == 65
+    assert learner.model.stats()["examples_seen"] == 26
+
+
 def test_a_warm_up_row_is_answered_by_the_nearest_before_it():
     table = numbers_table(40)
     _, events = learn(table, "y", 1000, warmup=100)

@@ -87,20 +87,19 @@ class Wishes:
         return [name for name in wanted if name not in apart]
 
     def wanted(self, table: Any) -> Any:
-        """The table without the columns that nobody asks for."""
-        there = dict.fromkeys(table.column_names)
-        keep = [*self.feature_names(list(there)), self.target]
-        return table.select([name for name in keep if name in there])
+        """The table without the columns that nobody asks for; the target is there in any case."""
+        columns = columns_of(table, [*self.feature_names(table.column_names), self.target])
+        return pa.table({self.target: pa.nulls(len(table)), **columns})
 
 
 def choose(table: Any, wishes: Wishes) -> Columns:
     """What the columns of these rows mean; the table is of plain columns."""
-    features, columns = [], columns_of(table)
-    for name in wishes.feature_names(list(columns)):
-        if name in columns:
-            feature = _feature(name, as_plain(columns[name], name), wishes.scaling)
-            if feature.width:  # else it is empty, and says nothing
-                features.append(feature)
+    features = []
+    columns = columns_of(table, wishes.feature_names(table.column_names))
+    for name, values in columns.items():
+        feature = _feature(name, as_plain(values, name), wishes.scaling)
+        if feature.width:  # else it is empty, and says nothing
+            features.append(feature)
     if not features:
         raise NothingYetError(
             f"there is no column to answer {wishes.target!r} from: every other one is empty or "
@@ -136,7 +135,7 @@ def _number_feature(name: str, numbers: NDArray[np.float64], scaling: str) -> Fe
         return Feature(name, NUMBER, (0.0,))
     least, largest = float(numbers.min()), float(numbers.max())
     # Halves, and a power of two, so that sums and squares of huge numbers do not overflow.
-    unit = 2.0 ** math.frexp(max(abs(least), abs(largest)) or 1.0)[1]
+    unit = math.ldexp(1.0, min(1023, math.frexp(max(abs(least), abs(largest)) or 1.0)[1]))
     values = numbers / unit
     mean = math.fsum(values.tolist()) / len(values)
     if scaling == "minmax":

@@ -34,6 +34,7 @@ INTEGER = "integer"
 CLASSIFY, REGRESS = "classify", "regress"
 SCALES = ("none", "standard", "minmax")
 MISSING = ("error", "mean", "drop")
+VALUES_AT_ONCE = 1 << 20  # so that what is worked on stays small beside the positions
 LARGEST = 1e18  # its square is a float32
 NO_NUMBER = "is not a number, as the others were"
 NEITHER = "is neither true nor false, as the others were"
@@ -198,8 +199,18 @@ class Columns:
         X = np.zeros((n, self.width), np.float64 if self.scaling == "none" else np.float32)
         problems: dict[int, Problem] = {}
         unseen = np.zeros(n, dtype=np.int64)
-        columns = columns_of(table)
-        values = [_column(columns, feature.name, n) for feature in self.features]
+        rows = max(1, VALUES_AT_ONCE // max(1, len(self.features)))
+        for begin in range(0, n, rows):
+            here = slice(begin, begin + rows)
+            found = self._put(table.slice(begin, rows), X[here], unseen[here])
+            problems |= {begin + row: problem for row, problem in found.items()}
+        return Positions(X, problems, unseen)
+
+    def _put(self, table: Any, X: NDArray[Any], unseen: NDArray[np.int64]) -> dict[int, Problem]:
+        """A few rows as positions; what is wrong with some."""
+        problems: dict[int, Problem] = {}
+        columns = columns_of(table, [feature.name for feature in self.features])
+        values = [_column(columns, feature.name, len(X)) for feature in self.features]
         numbers = self._put_numbers(values, X)
         start = 0
         for i, feature in enumerate(self.features):
@@ -219,12 +230,12 @@ class Columns:
                     into[odd.missing] = (middle - feature.shift) / feature.scale
                 else:
                     _tell(problems, odd.missing, partial(_missing_in, feature))
-        return Positions(X, problems, unseen)
+        return problems
 
     def _put_numbers(self, values: list[Any], X: NDArray[Any]) -> dict[int, _Odd]:
         """All columns of numbers at once; what is odd about those that have something odd."""
         which = [i for i, feature in enumerate(self.features) if feature.kind == NUMBER]
-        if not which or len(X) == 0:
+        if not which:
             return {}
         widths = [feature.width for feature in self.features]
         places = (np.cumsum(widths) - widths)[which]
@@ -232,7 +243,8 @@ class Columns:
         scale = np.array([[self.features[i].scale] for i in which])
         numbers, misfits = numbers_in([values[i] for i in which])
         with np.errstate(invalid="ignore", over="ignore"):
-            scaled = (numbers - shift) / scale
+            scaled = numbers - shift
+            scaled /= scale
             fine = np.abs(scaled) <= LARGEST  # not where it is NaN
         odd = {}
         for j in np.flatnonzero(~fine.all(axis=1)).tolist():
@@ -243,12 +255,13 @@ class Columns:
             )
             odd[which[j]] = _Odd(nothing & ~misfit, refused)
             scaled[j, ~fine[j]] = 0.0
-        X[:, places] = scaled.T
+        side_by_side = places[-1] - places[0] + 1 == len(places)  # then it is far quicker
+        X[:, slice(places[0], places[-1] + 1) if side_by_side else places] = scaled.T
         return odd
 
     def labels(self, table: Any) -> Labels:
         """The target's values, in the type in which the forest learns them."""
-        values = _column(columns_of(table), self.target, len(table))
+        values = _column(columns_of(table, [self.target]), self.target, len(table))
         problems: dict[int, Problem] = {}
         tell = partial(_tell_values, problems, self.target, values)
         if self.target_kind == TEXT:

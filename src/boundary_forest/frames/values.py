@@ -31,10 +31,11 @@ class NothingYetError(ColumnError):
 
 def as_plain(column: Any, name: str) -> Any:
     """The column as one array of float64, text or booleans, or of nulls alone."""
+    if pa.types.is_dictionary(column.type):
+        kind, parts = column.type.value_type, getattr(column, "chunks", [column])
+        column = pa.chunked_array([part.dictionary_decode() for part in parts], kind)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
     kind = column.type
     if pa.types.is_null(kind) or pa.types.is_boolean(kind) or pa.types.is_string(kind):
         return column
@@ -81,8 +82,10 @@ def numbers_in(columns: list[Any]) -> tuple[NDArray[np.float64], dict[int, NDArr
     kinds = {column.type for column in columns}
     if len(kinds) == 1 and kinds <= {pa.float64(), pa.string()}:  # at once, if nothing is unusual
         try:
-            numbers = _numpy(pc.cast(pa.concat_arrays(columns), pa.float64()))
-            return numbers.reshape(len(columns), -1), {}
+            together = pa.concat_arrays(columns)
+            if kinds == {pa.string()}:
+                together = pc.cast(together, pa.float64())
+            return _numpy(together).reshape(len(columns), -1), {}
         except pa.ArrowInvalid:
             pass
     read = [as_numbers(column) for column in columns]
@@ -125,11 +128,16 @@ def kind_of(values: Any) -> tuple[str | None, NDArray[np.float64]]:
     return TEXT, none
 
 
-def columns_of(table: Any) -> dict[str, Any]:
-    """A table's columns by name, each in one piece."""
-    batches = table.combine_chunks().to_batches()
-    columns = batches[0].columns if len(batches) == 1 else table.columns
-    return dict(zip(table.column_names, columns, strict=True))
+def columns_of(table: Any, names: list[str]) -> dict[str, Any]:
+    """Columns of a table, those of these names that it has; in one piece where that is easy."""
+    places = {name: i for i, name in enumerate(table.column_names)}
+    chosen = table.select([places[name] for name in names if name in places])
+    try:
+        batches = chosen.combine_chunks().to_batches()
+    except pa.ArrowInvalid:  # dictionaries that do not go together; the columns do, without them
+        batches = []
+    columns = batches[0].columns if len(batches) == 1 else chosen.columns
+    return dict(zip(chosen.column_names, columns, strict=True))
 
 
 def joined(tables: list[Any]) -> Any:
@@ -137,7 +145,7 @@ def joined(tables: list[Any]) -> Any:
     # Tables of the same columns and types are put together as a whole, which is far quicker.
     alike = [list(group) for _, group in groupby(tables, key=lambda table: table.schema)]
     tables = [pa.concat_tables(group) if len(group) > 1 else group[0] for group in alike]
-    places = [columns_of(table) for table in tables]
+    places = [columns_of(table, table.column_names) for table in tables]
     names = dict.fromkeys(name for place in places for name in place)
     columns = {}
     for name in names:

@@ -180,11 +180,10 @@ class WarmUp:
         positions, labels = self._columns.positions(part), self._columns.labels(part)
         rows = [row for row, problem in positions.problems.items() if not problem.missing]
         known = {feature.name for feature in self._columns.features}
-        columns = columns_of(part)
-        for name in self.wishes.feature_names(list(columns)):
-            if name not in known and name in columns:  # nothing has been there before
-                present = as_texts(as_plain(columns[name], name)).is_valid()
-                rows.append(present.index(True).as_py())
+        names = self.wishes.feature_names(part.column_names)
+        later = columns_of(part, [name for name in names if name not in known])
+        for name, values in later.items():  # nothing has been there before
+            rows.append(as_texts(as_plain(values, name)).is_valid().index(True).as_py())
         rows = [row for row in rows if row >= 0]
         return _Read(positions, labels, min([*rows, *labels.problems, len(part)]))
 
