@@ -350,21 +350,23 @@ def run(n, seed, n_examples=120, library=None):
         for content in made.values():  # so that all is imported
             path.write_bytes(content)
             assert try_to_use(path, mmap=False) == "loaded"
-        for i, (what, content) in enumerate(mutations(made, n, seed)):
-            faulthandler.dump_traceback_later(LONGEST, exit=True)
-            path.write_bytes(content)
-            start = time.perf_counter()
-            try:
-                told[try_to_use(path, mmap=bool(i % 2), watched=watch)] += 1
-                assert watch.largest <= max(2 * len(content), ALLOWED), watch.largest
-            except BaseException as error:
-                kept = Path(tempfile.gettempdir()) / "damaged.bf"
-                kept.write_bytes(content)
-                error.add_note(f"file {i}, {what}, seed {seed}; kept as {kept}")
-                raise
-            slowest = max(slowest, time.perf_counter() - start)
-            most = max(most, watch.largest / max(len(content), ALLOWED / 2))
-        faulthandler.cancel_dump_traceback_later()
+        try:
+            for i, (what, content) in enumerate(mutations(made, n, seed)):
+                faulthandler.dump_traceback_later(LONGEST, exit=True)
+                path.write_bytes(content)
+                start = time.perf_counter()
+                try:
+                    told[try_to_use(path, mmap=bool(i % 2), watched=watch)] += 1
+                    assert watch.largest <= max(2 * len(content), ALLOWED), watch.largest
+                except BaseException as error:
+                    kept = Path(tempfile.gettempdir()) / "damaged.bf"
+                    kept.write_bytes(content)
+                    error.add_note(f"file {i}, {what}, seed {seed}; kept as {kept}")
+                    raise
+                slowest = max(slowest, time.perf_counter() - start)
+                most = max(most, watch.largest / max(len(content), ALLOWED / 2))
+        finally:
+            faulthandler.cancel_dump_traceback_later()
     return dict(told), slowest, most
 
 

@@ -195,6 +195,11 @@ def test_labels_of_every_kind_that_sorts_come_back_as_they_were_given(labels):
     assert [type(label) for label in forest.predict(X).tolist()] == [type(x) for x in expected]
 
 
+def test_bytes_in_a_list_keep_the_zeros_at_their_ends():
+    forest = BoundaryForestClassifier(n_estimators=2).fit([[0.0], [9.0]], [b"a\0", b"a"])
+    assert forest.classes_.tolist() == [b"a", b"a\0"]
+
+
 BAD_LABELS = {
     "text and numbers": np.array(["a", 1], dtype=object),
     "text and booleans": np.array(["a", True], dtype=object),

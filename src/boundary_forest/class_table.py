@@ -114,6 +114,8 @@ def as_labels(y: Any) -> NDArray[Any]:
     """One label a row, of a kind that can be told apart: text, integers, booleans, objects."""
     if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuU" and len(y) > 0:
         return y  # nothing is left to check
+    if isinstance(y, list | tuple) and y and isinstance(y[0], bytes):
+        y = np.array(y, dtype=object)  # else zeros at their ends would be lost
     if hasattr(y, "to_numpy"):  # of pandas' own integers scikit-learn would make floats
         y = y.to_numpy()
     labels: NDArray[Any] = column_or_1d(y, warn=True)
