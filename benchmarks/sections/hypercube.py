@@ -25,6 +25,7 @@ from benchmarks.harness import (
 )
 from benchmarks.report import new_table, threads_text
 from boundary_forest import BoundaryForestNeighbors
+from boundary_forest.engine_state import trees_in
 from boundary_forest.paper.laws import judged
 from boundary_forest.paper.timing import plain_path, timed
 
@@ -116,7 +117,7 @@ def memory_of(learner: BoundaryForestNeighbors, resident_growth: int) -> dict[st
 
 def full_roots(learner: BoundaryForestNeighbors) -> float:
     """Share of the trees whose root has k children."""
-    trees = learner._engine.state()["trees"]
+    trees = trees_in(learner._engine.state(with_positions=False))
     return float(np.mean([np.sum(parents == 0) >= MAX_CHILDREN for _, parents in trees]))
 
 
