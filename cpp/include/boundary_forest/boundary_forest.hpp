@@ -197,8 +197,8 @@ class BoundaryForest {
   const std::unique_ptr<Metric> d_;
   const bool plain_;  // see plain_path()
   ExampleStore store_;
-  std::vector<std::unique_ptr<BoundaryTree>>
-      trees_;  // none while the first n_T examples are awaited
+  // None while the first n_T examples are awaited. Readers look at them if their prefix is planted.
+  std::vector<std::unique_ptr<BoundaryTree>> trees_;
   Publication publication_;
   ThreadPool pool_;
 
