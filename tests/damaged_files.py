@@ -49,30 +49,28 @@ def samples(folder, n=120):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 9, size=(n, 5)).astype(np.float32)
     names = np.array([f"id {i}" for i in range(n)], dtype=object)
+    few = {"n_estimators": 4, "random_state": 0}
     kinds = {
-        "classes": BoundaryForestClassifier(max_children=3).fit(
+        "classes": BoundaryForestClassifier(**few, max_children=3).fit(
             X, rng.choice(["a", "bb", "ccc"], n), ids=names
         ),
-        "objects": BoundaryForestClassifier(metric="cosine", offline=True).fit(
+        "objects": BoundaryForestClassifier(**few, metric="cosine", offline=True).fit(
             X, np.array([2**70, 5, 7] * n, dtype=object)[:n]
         ),
-        "outputs": BoundaryForestRegressor(random_state=np.random.RandomState(3)).fit(
-            X.astype(np.float64), X[:, :2], ids=np.arange(n)
+        "outputs": BoundaryForestRegressor(
+            n_estimators=4, random_state=np.random.RandomState(3)
+        ).fit(X.astype(np.float64), X[:, :2], ids=np.arange(n)),
+        "neighbors": BoundaryForestNeighbors(**few, metric="manhattan").fit(X.astype(np.uint8)),
+        "general": BoundaryForest(
+            **few, epsilon=0.5, metric="minkowski", metric_params={"p": 3}
+        ).fit(X, X[:, 0]),
+        "buffered": BoundaryForestClassifier(n_estimators=n, random_state=0).fit(
+            X[:20], np.arange(20) % 3
         ),
-        "neighbors": BoundaryForestNeighbors(metric="manhattan").fit(X.astype(np.uint8)),
-        "general": BoundaryForest(epsilon=0.5, metric="minkowski", metric_params={"p": 3}).fit(
-            X, X[:, 0]
-        ),
-        "buffered": BoundaryForestClassifier(n_estimators=n).fit(X[:20], np.arange(20) % 3),
+        "columns": FrameModel.begun(raw_rows(n), "kind", **few),
     }
-    kinds["columns"] = FrameModel.begun(raw_rows(n), "kind", n_estimators=4).forest
     made = {}
     for name, forest in kinds.items():
-        if name not in ("buffered", "columns"):
-            forest.set_params(n_estimators=4)
-            y = forest.predict(X) if name in ("classes", "objects", "outputs") else X[:, 0]
-            ids = getattr(forest, "_ids", None)
-            forest.fit(X.astype(forest._settings["element_type"]), y, ids=ids and ids.stored[1])
         forest.save(folder / name)
         made[name] = (folder / name).read_bytes()
     return made
