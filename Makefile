@@ -92,8 +92,10 @@ $(VENV)/.tools: pyproject.toml
 	  | xargs $(BIN)/python -m pip install -q --disable-pip-version-check cmake ninja
 	@touch $@
 
-# The package, with the extra named after the dash; again whenever the engine changes.
+# The package, with the extra named after the dash; again whenever the engine changes. What the extra names is installed
+# apart, because some of it is built from source and needs an environment of its own for that.
 $(VENV)/.installed-%: $(VENV)/.tools pyproject.toml CMakeLists.txt $(ENGINE) $(MODULES)
 	@echo "== building and installing boundary-forest[$*]"
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation -e '.[$*]'
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation -e .
+	@$(BIN)/python -m pip install -q --disable-pip-version-check 'boundary-forest[$*]'
 	@touch $@
