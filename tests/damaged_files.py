@@ -29,11 +29,10 @@ from boundary_forest import (
     BoundaryForestRegressor,
     ModelFileError,
     load,
-    persistence,
 )
+from boundary_forest.files import ModelFile, loading
+from boundary_forest.files.layout import DTYPES, NAMES, Entry, header, shown
 from boundary_forest.frames import FrameModel
-from boundary_forest.model_file import ModelFile
-from boundary_forest.model_file.layout import DTYPES, NAMES, Entry, header, shown
 
 LONGEST = 5.0  # seconds that one file may take
 ALLOWED = 16_384  # bytes that may be allocated at once, however short the file
@@ -273,7 +272,7 @@ def try_to_use(path, *, mmap, watched=contextlib.nullcontext):
     try:
         with watched():
             with ModelFile(path) as file:  # an edited document may name functions
-                functions = dict.fromkeys(persistence._named_functions(file), difference)
+                functions = dict.fromkeys(loading._named_functions(file), difference)
             forest = load(path, mmap=mmap, **functions)
     except ModelFileError:
         return "refused"

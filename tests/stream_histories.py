@@ -3,7 +3,7 @@
 import math
 import random
 
-from boundary_forest.stream.progress import HardExample, History, Snapshot
+from boundary_forest.session.progress import HardExample, History, Snapshot
 
 
 def snapshot(rows=1200, **changes):

@@ -15,8 +15,8 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from boundary_forest import load
-from boundary_forest.stream.run import run
-from boundary_forest.stream.settings import Settings
+from boundary_forest.session.run import run
+from boundary_forest.session.settings import Settings
 
 SCRIPT = Path(sys.executable).with_name("boundary-forest")
 TREES = {"n_estimators": 8}

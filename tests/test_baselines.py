@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsClassifier
 
-from boundary_forest.baselines import (
+from boundary_forest.paper.baselines import (
     NAMES,
     Baseline,
     CoverTree,

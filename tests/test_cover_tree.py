@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from boundary_forest.baselines import CoverTree
-from boundary_forest.baselines.cover_tree import TRUE_METRICS
+from boundary_forest.paper.baselines import CoverTree
+from boundary_forest.paper.baselines.cover_tree import TRUE_METRICS
 
 TOP, BOTTOM = np.iinfo(np.int32).max, np.iinfo(np.int32).min
 IN_SCIPY = {"manhattan": "cityblock"}

@@ -10,7 +10,7 @@ import pytest
 from damaged_files import Parts, mutations, samples, try_to_use
 
 from boundary_forest import ModelFileError, load
-from boundary_forest.persistence import describe
+from boundary_forest.files.loading import describe
 
 
 @pytest.fixture(scope="module")

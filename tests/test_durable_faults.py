@@ -25,7 +25,7 @@ from boundary_forest import (
     ModelFileError,
     open_durable,
 )
-from boundary_forest.model_file import writing
+from boundary_forest.files import writing
 
 
 def test_a_batch_that_is_refused_is_not_in_the_journal(classification, tmp_path):
@@ -96,7 +96,7 @@ with open_durable("f", model, redo=sys.argv[1] == "redo") as forest:
 def test_an_interrupt_keeps_what_was_learned_of_a_batch(retrieval, tmp_path, monkeypatch):
     """The engine publishes block by block; here it is stopped after the first of two."""
     X = csr_matrix(np.tile(retrieval.X, (20, 1)))
-    monkeypatch.setattr("boundary_forest.blocks.BLOCK_VALUES", 4 * 300)
+    monkeypatch.setattr("boundary_forest.estimators.blocks.BLOCK_VALUES", 4 * 300)
     with open_durable(tmp_path, retrieval.forest()) as forest:
         forest.partial_fit(X[:100])
         learn = type(forest.model._engine).learn

@@ -7,7 +7,7 @@ import pytest
 from conftest import make_task
 
 from boundary_forest import BoundaryForest
-from boundary_forest.engine_state import trees_in
+from boundary_forest.estimators.engine_state import trees_in
 
 
 @pytest.fixture(params=["classifier", "regressor", "neighbors"])

@@ -12,9 +12,9 @@ import pytest
 from stream_rows import mixed_table
 
 from boundary_forest import BoundaryForestClassifier, ModelFileError, load
+from boundary_forest.files import write_model
+from boundary_forest.files.loading import describe, verify
 from boundary_forest.frames import FrameModel
-from boundary_forest.model_file import write_model
-from boundary_forest.persistence import describe, verify
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from boundary_forest import (
     BoundaryForestNeighbors,
     BoundaryForestRegressor,
 )
-from boundary_forest.engine_state import trees_in
+from boundary_forest.estimators.engine_state import trees_in
 
 SMALL = {"n_estimators": 8, "max_children": 5, "random_state": 1}
 

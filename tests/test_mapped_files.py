@@ -16,7 +16,7 @@ from boundary_forest import (
     ModelFileError,
     load,
 )
-from boundary_forest.persistence import verify
+from boundary_forest.files.loading import verify
 
 X = np.random.default_rng(0).normal(size=(3000, 40)).astype(np.float32)
 

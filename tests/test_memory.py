@@ -3,7 +3,7 @@
 import numpy as np
 
 from boundary_forest import BoundaryForestClassifier, BoundaryForestNeighbors
-from boundary_forest.engine_state import trees_in
+from boundary_forest.estimators.engine_state import trees_in
 
 
 def test_two_hundred_thousand_hypercube_rows_stay_within_the_promise():

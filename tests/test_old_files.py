@@ -14,9 +14,9 @@ from boundary_forest import (
     BoundaryForestRegressor,
     load,
 )
+from boundary_forest.files import VERSION
+from boundary_forest.files.loading import verify
 from boundary_forest.frames import FrameModel
-from boundary_forest.model_file import VERSION
-from boundary_forest.persistence import verify
 
 FOLDER = Path(__file__).parent / "data"
 

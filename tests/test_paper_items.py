@@ -10,7 +10,7 @@ import pytest
 from sklearn.utils import Bunch
 
 from boundary_forest import BoundaryForestNeighbors
-from boundary_forest.engine_state import trees_in
+from boundary_forest.estimators.engine_state import trees_in
 from boundary_forest.paper import laws, registry, runner, streams
 from boundary_forest.paper.artificial import ArtificialTree
 from boundary_forest.paper.context import Context

@@ -9,9 +9,9 @@ import pytest
 from sklearn.utils import Bunch
 
 from boundary_forest import BoundaryForestRegressor
-from boundary_forest.baselines import make
 from boundary_forest.datasets import DataAbsentError
 from boundary_forest.paper import registry, runner
+from boundary_forest.paper.baselines import make
 from boundary_forest.paper.context import Context
 from boundary_forest.paper.item import DATA_ABSENT, FAILED, REPRODUCED
 from boundary_forest.paper.items import (

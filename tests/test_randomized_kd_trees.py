@@ -12,8 +12,8 @@ import pytest
 from conftest import REFUSED, names
 from scipy.spatial.distance import cdist
 
-from boundary_forest.baselines import RandomizedKDTrees, make
-from boundary_forest.baselines.kd_trees import CHUNK_ROWS
+from boundary_forest.paper.baselines import RandomizedKDTrees, make
+from boundary_forest.paper.baselines.kd_trees import CHUNK_ROWS
 
 
 def test_where_flann_is_absent_an_error_says_how_to_get_it(monkeypatch):

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from boundary_forest import BoundaryForestNeighbors, ModelFileError, load
-from boundary_forest.model_file import reading, writing
+from boundary_forest.files import reading, writing
 
 KILLS = int(os.environ.get("BOUNDARY_FOREST_KILLS", "30"))
 

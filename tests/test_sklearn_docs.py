@@ -10,7 +10,7 @@ import pkgutil
 import pytest
 
 import boundary_forest
-from boundary_forest.explanation import Explanation
+from boundary_forest.estimators.explanation import Explanation
 
 MODULES = sorted(
     module.name

@@ -14,7 +14,8 @@ import pytest
 from conftest import answers, state, unchanged
 from scipy import sparse
 
-from boundary_forest import BoundaryForestClassifier, blocks
+from boundary_forest import BoundaryForestClassifier
+from boundary_forest.estimators import blocks
 
 # --- Frames ---------------------------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ from conftest import state, unchanged
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from boundary_forest import BoundaryForestClassifier, BoundaryForestRegressor, blocks
+from boundary_forest import BoundaryForestClassifier, BoundaryForestRegressor
+from boundary_forest.estimators import blocks
 
 
 def row_by_row(forest, X, y):

@@ -16,9 +16,9 @@ import pyarrow as pa
 from stream_rows import SCRIPT, TREES, answered, mixed_table, stream, write
 
 from boundary_forest import load
-from boundary_forest.stream import run as running
-from boundary_forest.stream.run import run
-from boundary_forest.stream.settings import Settings
+from boundary_forest.session import run as running
+from boundary_forest.session.run import run
+from boundary_forest.session.settings import Settings
 
 KILLS = int(os.environ.get("BOUNDARY_FOREST_KILLS", "4"))
 

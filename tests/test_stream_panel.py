@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.text import Text
 from stream_histories import classified, regressed, regression, snapshot
 
-from boundary_forest.stream import sparkline
-from boundary_forest.stream.panel import Frame, LivePanel, plain_line, summary
-from boundary_forest.stream.progress import History
-from boundary_forest.stream.sparkline import Track
-from boundary_forest.stream.wording import duration, number, percent, rate, short, size
+from boundary_forest.cli import sparkline
+from boundary_forest.cli.panel import Frame, LivePanel, plain_line, summary
+from boundary_forest.cli.sparkline import Track
+from boundary_forest.session.progress import History
+from boundary_forest.session.wording import duration, number, percent, rate, short, size
 
 SIZES = [(80, 24), (160, 50), (40, 10), (24, 6), (10, 3), (200, 12)]
 AWKWARD = {

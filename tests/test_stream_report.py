@@ -8,10 +8,10 @@ from html.parser import HTMLParser
 import pytest
 from stream_histories import classified, regressed, regression, snapshot
 
-from boundary_forest.stream.progress import History
-from boundary_forest.stream.report import page, write_report
-from boundary_forest.stream.report.axes import axis
-from boundary_forest.stream.report.pictures import picture
+from boundary_forest.session.progress import History
+from boundary_forest.session.report import page, write_report
+from boundary_forest.session.report.axes import axis
+from boundary_forest.session.report.pictures import picture
 
 BOTH = pytest.mark.parametrize("make", [classified, regressed])
 VOID = {"meta", "link"}

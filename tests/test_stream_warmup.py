@@ -10,9 +10,9 @@ from stream_rows import mixed_table, numbers_table
 from boundary_forest import BoundaryForestRegressor
 from boundary_forest.frames.choosing import Wishes, choose
 from boundary_forest.frames.values import column_of
-from boundary_forest.stream.batches import Batch
-from boundary_forest.stream.events import Answered, Decided, Refused
-from boundary_forest.stream.learning import Learner
+from boundary_forest.session.batches import Batch
+from boundary_forest.session.events import Answered, Decided, Refused
+from boundary_forest.session.learning import Learner
 
 
 def learn(table, target, piece, warmup=50, **wishes):

@@ -25,7 +25,7 @@ from benchmarks.harness import (
 )
 from benchmarks.report import new_table, threads_text
 from boundary_forest import BoundaryForestNeighbors
-from boundary_forest.engine_state import trees_in
+from boundary_forest.estimators.engine_state import trees_in
 from boundary_forest.paper.laws import judged
 from boundary_forest.paper.timing import plain_path, timed
 

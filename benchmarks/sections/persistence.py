@@ -20,7 +20,7 @@ from benchmarks.harness import Settings, Turn, check, take_turns, target
 from benchmarks.peers import forest
 from benchmarks.report import new_table, ratio_text
 from boundary_forest import BoundaryForestClassifier, load
-from boundary_forest.model_file import ModelFile
+from boundary_forest.files import ModelFile
 
 FOLDER = Path("build/bench")
 READ, WRITE = "numpy: fromfile", "numpy: tofile + fsync"

@@ -5,13 +5,13 @@ Derbinsky, Bento, Rosenthal and Yedidia, AAAI 2015). It learns one example at a 
 the first, and costs O(log N) per example.
 """
 
-from boundary_forest.classifier import BoundaryForestClassifier
 from boundary_forest.durable import DurableForest, open_durable
-from boundary_forest.errors import JournalError, ModelFileError
-from boundary_forest.forest import BoundaryForest
-from boundary_forest.neighbors import BoundaryForestNeighbors
-from boundary_forest.persistence import load
-from boundary_forest.regressor import BoundaryForestRegressor
+from boundary_forest.estimators.classifier import BoundaryForestClassifier
+from boundary_forest.estimators.errors import JournalError, ModelFileError
+from boundary_forest.estimators.forest import BoundaryForest
+from boundary_forest.estimators.neighbors import BoundaryForestNeighbors
+from boundary_forest.estimators.regressor import BoundaryForestRegressor
+from boundary_forest.files.loading import load
 
 __version__ = "0.1.0"
 

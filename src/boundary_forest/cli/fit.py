@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from boundary_forest.cli import options as o
-from boundary_forest.stream.settings import Settings
+from boundary_forest.session.settings import Settings
 
 
 def fit(

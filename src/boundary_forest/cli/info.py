@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from boundary_forest import ModelFileError
-from boundary_forest.persistence import describe
+from boundary_forest.files.loading import describe
 
 
 def info(

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from boundary_forest import ModelFileError
-from boundary_forest.errors import JournalError
+from boundary_forest.estimators.errors import JournalError
+from boundary_forest.estimators.metrics import METRICS
 from boundary_forest.frames.values import ColumnError
-from boundary_forest.metrics import METRICS
-from boundary_forest.stream.problems import StreamError
-from boundary_forest.stream.run import run
-from boundary_forest.stream.settings import Settings
-from boundary_forest.stream.sources import FORMATS
+from boundary_forest.session.problems import StreamError
+from boundary_forest.session.run import run
+from boundary_forest.session.settings import Settings
+from boundary_forest.session.sources import FORMATS
 
 
 def _one_of(*allowed: str) -> Any:

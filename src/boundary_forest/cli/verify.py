@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from boundary_forest import ModelFileError
-from boundary_forest.persistence import verify as verify_file
+from boundary_forest.files.loading import verify as verify_file
 
 
 def verify(path: Annotated[Path, typer.Argument(help="A model file.", metavar="FILE")]) -> None:

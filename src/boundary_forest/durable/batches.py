@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from safetensors.numpy import save
 from scipy.sparse import csr_array  # type: ignore[import-untyped]
 
-from boundary_forest.blocks import is_sparse
-from boundary_forest.model_file import PackedArrays
-from boundary_forest.model_file.values import column_arrays, column_length, read_column
+from boundary_forest.estimators.blocks import is_sparse
+from boundary_forest.files import PackedArrays
+from boundary_forest.files.values import column_arrays, column_length, read_column
 
 _COLUMNS = ("y", "ids", "classes", "feature_names")
 

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from boundary_forest.errors import JournalError
+from boundary_forest.estimators.errors import JournalError
 
 SCHEMA = 1
 # Pages of 16 kB take a batch of images in half the time of SQLite's 4 kB, and a single small row

@@ -20,12 +20,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from boundary_forest._base import BaseBoundaryForest
 from boundary_forest.durable.batches import Examples, packed, unpacked
 from boundary_forest.durable.journal import Batch, Journal
-from boundary_forest.errors import JournalError
-from boundary_forest.model_file import make_folder, remove_unfinished
-from boundary_forest.persistence import FUNCTIONS, load_forest
+from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.errors import JournalError
+from boundary_forest.files import make_folder, remove_unfinished
+from boundary_forest.files.loading import FUNCTIONS, load_forest
 
 SNAPSHOT = "model.bf"
 JOURNAL = "journal.sqlite"

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.classifier import BoundaryForestClassifier
-from boundary_forest.explanation import Explanation
+from boundary_forest.estimators.classifier import BoundaryForestClassifier
+from boundary_forest.estimators.explanation import Explanation
+from boundary_forest.estimators.regressor import BoundaryForestRegressor
 from boundary_forest.frames.columns import CLASSIFY, Columns, Problem
 from boundary_forest.frames.values import as_table
-from boundary_forest.regressor import BoundaryForestRegressor
 
 _ESTIMATORS: dict[str, Any] = {
     CLASSIFY: BoundaryForestClassifier,

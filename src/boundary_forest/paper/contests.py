@@ -13,8 +13,8 @@ from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
 from boundary_forest import BoundaryForestClassifier
-from boundary_forest.baselines import make
 from boundary_forest.paper import tasks
+from boundary_forest.paper.baselines import make
 from boundary_forest.paper.context import Context
 from boundary_forest.paper.tasks import Task
 

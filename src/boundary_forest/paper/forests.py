@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundary_forest import BoundaryForestClassifier
-from boundary_forest.engine_state import trees_in
+from boundary_forest.estimators.engine_state import trees_in
 from boundary_forest.paper.context import Context
 
 Tree = tuple[NDArray[np.int64], NDArray[np.int64]]

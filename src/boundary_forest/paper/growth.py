@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from boundary_forest import BoundaryForestNeighbors
-from boundary_forest.engine_state import trees_in
+from boundary_forest.estimators.engine_state import trees_in
 from boundary_forest.paper.streams import Stream
 
 LEARNED_AT_ONCE = 50_000

@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from river import base
 
-from boundary_forest._base import BaseBoundaryForest
+from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.river.named_forest import NamedForest
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from river import base
 
-from boundary_forest._base import BaseBoundaryForest
-from boundary_forest.classifier import BoundaryForestClassifier as SklearnClassifier
+from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.classifier import BoundaryForestClassifier as SklearnClassifier
 from boundary_forest.river.base import RiverForest, check_lengths
 
 if TYPE_CHECKING:

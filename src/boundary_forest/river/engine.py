@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from river.neighbors.base import BaseNN, FunctionWrapper
 
-from boundary_forest._base import BaseBoundaryForest
-from boundary_forest.neighbors import BoundaryForestNeighbors as SklearnNeighbors
+from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.neighbors import BoundaryForestNeighbors as SklearnNeighbors
 from boundary_forest.river.base import RiverForest
 
 

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest._base import BaseBoundaryForest
-from boundary_forest.element_type import LARGEST_INTEGER
+from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.element_type import LARGEST_INTEGER
 
 if TYPE_CHECKING:
     import pandas as pd

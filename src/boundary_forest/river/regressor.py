@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from river import base
 
-from boundary_forest._base import BaseBoundaryForest
-from boundary_forest.regressor import BoundaryForestRegressor as SklearnRegressor
+from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.regressor import BoundaryForestRegressor as SklearnRegressor
 from boundary_forest.river.base import RiverForest, check_lengths
 from boundary_forest.river.named_forest import number, numbers
 

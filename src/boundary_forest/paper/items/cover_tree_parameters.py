@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from boundary_forest.baselines import make
 from boundary_forest.paper import plots, streams
+from boundary_forest.paper.baselines import make
 from boundary_forest.paper.context import Context
 from boundary_forest.paper.item import MEASURED, Item, Result, Row, Table, holds
 from boundary_forest.paper.shares import two_standard_errors

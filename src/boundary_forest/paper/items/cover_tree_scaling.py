@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from boundary_forest.baselines import make
 from boundary_forest.paper import plots, streams
+from boundary_forest.paper.baselines import make
 from boundary_forest.paper.context import Context
 from boundary_forest.paper.growth import LEARNED_AT_ONCE, line, sizes
 from boundary_forest.paper.item import Item, Result, Row, Table, close, holds

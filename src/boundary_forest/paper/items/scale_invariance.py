@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.baselines import make
 from boundary_forest.paper import plots
+from boundary_forest.paper.baselines import make
 from boundary_forest.paper.context import Context
 from boundary_forest.paper.forests import classifier, trees
 from boundary_forest.paper.item import Item, Result, Row, Table, holds

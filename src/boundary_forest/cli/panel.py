@@ -1,0 +1,377 @@
+"""How a stream goes, on the terminal: a live panel, plain lines, and the closing summary.
+
+The panel is laid out anew for every frame from the terminal's size: blocks of lines in order of
+importance, of which as many are shown as fit. It is never wider or higher than the terminal.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TextIO
+
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from boundary_forest.cli import sparkline
+from boundary_forest.cli.sparkline import Track
+from boundary_forest.session.progress import History, Snapshot
+from boundary_forest.session.wording import (
+    count,
+    counted,
+    duration,
+    number,
+    percent,
+    printable,
+    r2,
+    rate,
+    size,
+)
+
+LABEL, VALUE, ACCENT, WARNING = "dim", "bold", "cyan", "yellow"
+TILE = 13  # cells that a figure with its label takes at least
+TALLEST = 7  # lines of the chart where there is room
+BESIDE = 116  # from this width on, the choices stand beside the figures
+
+
+class LivePanel:
+    """A panel that is redrawn in place at each :meth:`update`, and leaves nothing behind."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._track = Track()
+        self._live: Live | None = None
+        self._size = console.size
+
+    def __enter__(self) -> LivePanel:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop()
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show this state."""
+        value = snapshot.recent_error if snapshot.task == "classify" else snapshot.recent_mae
+        if value is not None and math.isfinite(value):
+            self._track.add(value)
+        if self._live is not None and self.console.size != self._size:
+            # The terminal has broken the old frame's lines anew: what it covers is unknown.
+            self._stop()
+            self.console.clear()
+        self._size = self.console.size
+        frame = Frame(snapshot, self._track.values)
+        if self._live is None:
+            self._live = self._started(frame)
+        else:
+            self._live.update(frame, refresh=True)
+
+    def _started(self, frame: Frame) -> Live:
+        live = Live(
+            frame,
+            console=self.console,
+            auto_refresh=False,  # by update alone: no thread, and no frame that says nothing new
+            transient=True,
+            # What is printed meanwhile goes above the panel, unless it goes into a file or a pipe.
+            redirect_stdout=_is_terminal(sys.stdout),
+            redirect_stderr=_is_terminal(sys.stderr),
+        )
+        live.start(refresh=True)
+        return live
+
+    def _stop(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+class Frame:
+    """One picture of the panel, in as much room as the console has."""
+
+    def __init__(self, snapshot: Snapshot, track: Sequence[float]) -> None:
+        self.snapshot = snapshot
+        self.track = track
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width, height = options.max_width, options.size.height - 2
+        if width < 24 or height < 4:
+            yield _cut(Text(plain_line(self.snapshot)), width)
+            return
+        lines = self._lines(width - 4, height - 2, options.ascii_only)
+        yield Panel(
+            Text("\n").join(lines),
+            title=_cut(_title(self.snapshot), width - 8),
+            title_align="left",
+            border_style=LABEL,
+            box=box.ROUNDED,
+            padding=(0, 1),
+            width=width,
+            height=len(lines) + 2,
+        )
+
+    def _lines(self, width: int, height: int, ascii_only: bool) -> list[Text]:
+        """The content: at most ``height`` lines of at most ``width`` cells."""
+        snapshot = self.snapshot
+        beside = width >= BESIDE and bool(snapshot.choices)
+        left = width * 3 // 5 if beside else width
+        head = [_rows_line(snapshot, left, ascii_only)]
+        figures = _tiles(_figures(snapshot), left)
+        notes = _notes(snapshot, left)
+        choices = [] if beside else _choices(snapshot, width)
+
+        fixed = len(head) + len(figures) + len(notes)
+        airy = height >= fixed + len(choices) + 2 + 5  # else no line is spent on space
+        spare = height - fixed - (len(choices) + 5 if airy else 0)
+        chart = self._chart(left, min(TALLEST, spare), ascii_only)
+        room = height - fixed - len(chart) - (5 if airy else 0)
+        if len(choices) > room:
+            choices = choices[: max(0, room)]
+        blocks = [head, figures, chart, notes, choices]
+        lines = _stacked([b for b in blocks if b], airy)[:height]
+        if beside:
+            lines = _side_by_side(lines, _aside(snapshot, width - left - 4), left, width, height)
+        return lines
+
+    def _chart(self, width: int, height: int, ascii_only: bool) -> list[Text]:
+        """The recent error since the start, from 0 to its largest, in ``height`` lines."""
+        write = percent if self.snapshot.task == "classify" else number
+        values, label = self.track, f"recent {_measure(self.snapshot)}"
+        if height < 1 or not values:
+            return []
+        gutter = 14
+        room = max(1, width - gutter)
+        # The first answers of a stream are often all wrong: they do not set the scale.
+        settled = values[len(values) // 10 :]
+        low, high = min(settled), max(settled)
+        if low < high / 2:
+            low = 0.0
+        marks = [""] * height
+        if height < 3 or ascii_only:
+            bars = sparkline.bars(values, low, high, room, height, ascii_only)
+        else:
+            bars = sparkline.curve(values, low, high, room, height)
+            marks[0], marks[-1] = write(high), write(low) if low else "0"
+        marks[height // 2] = label
+        return [
+            _cut(Text.assemble((f"{mark:<{gutter}}", LABEL), (bar, ACCENT)), width)
+            for mark, bar in zip(marks, bars, strict=True)
+        ]
+
+
+def plain_line(snapshot: Snapshot) -> str:
+    """The same in one line, for files and pipes."""
+    of = f" of {count(snapshot.total_rows)}" if snapshot.total_rows is not None else ""
+    if snapshot.task == "classify":
+        quality = f"error {percent(snapshot.error)}, recent {percent(snapshot.recent_error)}"
+    else:
+        quality = (
+            f"MAE {number(snapshot.mae)}, recent {number(snapshot.recent_mae)}"
+            f"  R2 {r2(snapshot.r2)}, recent {r2(snapshot.recent_r2)}"
+        )
+    parts = [
+        f"{count(snapshot.rows)}{of} rows",
+        quality,
+        f"{count(snapshot.stored)} stored",
+        size(snapshot.memory_bytes),
+        f"{rate(snapshot.recent_rows_per_s)} rows/s",
+        *_exceptions(snapshot),
+    ]
+    return "  ".join(parts)
+
+
+def summary(console: Console, history: History) -> None:
+    """Print what the stream came to."""
+    if not history.snapshots:
+        console.print("no rows")
+        return
+    last = history.snapshots[-1]
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style=LABEL, no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in summary_rows(last).items():
+        table.add_row(name, Text(value, style=VALUE))
+    for name, value in history.summary.items():
+        table.add_row(Text(printable(str(name))), Text(printable(str(value))))
+    if not console.is_terminal:
+        console.print(table)
+        return
+    title = _cut(_title(last), console.width - 8)
+    console.print(
+        Panel.fit(table, title=title, title_align="left", border_style=LABEL, padding=(0, 1))
+    )
+
+
+def summary_rows(last: Snapshot) -> dict[str, str]:
+    """What the last state says, by name."""
+    rows = {
+        "rows": f"{count(last.rows)} in {duration(last.seconds)}, {rate(last.rows_per_s)} a second"
+    }
+    if last.task == "classify":
+        rows["error"] = f"{percent(last.error)}; {percent(last.recent_error)} lately"
+    else:
+        rows["MAE"] = f"{number(last.mae)}; {number(last.recent_mae)} lately"
+        rows["R2"] = f"{r2(last.r2)}; {r2(last.recent_r2)} lately"
+    share = f", {percent(last.stored / last.learned)} of those learned" if last.learned else ""
+    rows["stored"] = f"{counted(last.stored, 'example')}{share}"
+    rows["forest"] = _forest(last)
+    rows["memory"] = f"{size(last.memory_bytes)} at most, of the process"
+    if last.learned != last.rows:
+        rows["learned"] = count(last.learned)
+    exceptions = _exceptions(last)
+    if exceptions:
+        rows["besides"] = ", ".join(exceptions)
+    return rows
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
+
+
+def _measure(snapshot: Snapshot) -> str:
+    return "error" if snapshot.task == "classify" else "MAE"
+
+
+def _figures(snapshot: Snapshot) -> list[tuple[str, str]]:
+    """Label and value of each tile, the most important first."""
+    if snapshot.task == "classify":
+        quality = [
+            ("error", percent(snapshot.error)),
+            ("recent", percent(snapshot.recent_error)),
+        ]
+    else:
+        quality = [
+            ("MAE", number(snapshot.mae)),
+            ("recent MAE", number(snapshot.recent_mae)),
+            ("R2", r2(snapshot.r2)),
+            ("recent R2", r2(snapshot.recent_r2)),
+        ]
+    return [
+        *quality,
+        ("rows/s", rate(snapshot.recent_rows_per_s)),
+        ("stored", count(snapshot.stored)),
+        ("memory", size(snapshot.memory_bytes)),
+    ]
+
+
+def _forest(snapshot: Snapshot) -> str:
+    if not snapshot.trees:
+        return "no tree yet"
+    each = "" if snapshot.trees == 1 else " each"
+    nodes = counted(round(snapshot.nodes_per_tree), "node")
+    return f"{counted(snapshot.trees, 'tree')} of {nodes}{each}"
+
+
+def _exceptions(snapshot: Snapshot) -> list[str]:
+    """Rows that were not as they should be, if any."""
+    kinds = (
+        (snapshot.unlabelled, "unlabelled"),
+        (snapshot.bad, "bad"),
+        (snapshot.unseen_categories, "unseen categories"),
+    )
+    return [f"{count(n)} {kind}" for n, kind in kinds if n]
+
+
+def _title(snapshot: Snapshot) -> Text:
+    task = {"classify": "classification", "regress": "regression"}.get(snapshot.task, snapshot.task)
+    return Text.assemble((printable(snapshot.source), "bold not dim"), (f" {task}", LABEL))
+
+
+def _rows_line(snapshot: Snapshot, width: int, ascii_only: bool) -> Text:
+    """Rows and time, and a bar in the middle where the end is known."""
+    total = snapshot.total_rows
+    if not total:
+        text = Text.assemble((count(snapshot.rows), VALUE), " rows  ")
+        return _cut(text.append(duration(snapshot.seconds), LABEL), width)
+    share = min(1.0, snapshot.rows / total)
+    start = Text.assemble((count(snapshot.rows), VALUE), (f" of {count(total)} rows  ", LABEL))
+    end = Text(f"  {100 * share:3.0f} %  {_left(snapshot, share)}", LABEL)
+    room = width - start.cell_len - end.cell_len
+    if room < 6:
+        return _cut(Text.assemble(start, (f"{100 * share:3.0f} %", LABEL)), width)
+    full, rest = ("#", ".") if ascii_only else ("━", "━")
+    done = round(share * room)
+    return Text.assemble(start, (full * done, ACCENT), (rest * (room - done), "grey37"), end)
+
+
+def _left(snapshot: Snapshot, share: float) -> str:
+    """Time still to go, at the speed so far; the time taken, at the end."""
+    if share >= 1 or snapshot.rows_per_s <= 0:
+        return duration(snapshot.seconds)
+    return f"{duration(snapshot.seconds / share - snapshot.seconds)} left" if share > 0 else ""
+
+
+def _tiles(figures: list[tuple[str, str]], width: int) -> list[Text]:
+    """Labels above their values, as many side by side as fit."""
+    each = max(1, min(len(figures), width // TILE))
+    rows = math.ceil(len(figures) / each)
+    each = math.ceil(len(figures) / rows)  # no lonely tile in the last row
+    cells = min(24, width // each)
+    lines = []
+    for i in range(0, len(figures), each):
+        row = figures[i : i + each]
+        for style, texts in ((LABEL, [f[0] for f in row]), (VALUE, [f[1] for f in row])):
+            lines.append(_cut(Text("".join(f"{t:<{cells}}" for t in texts), style), width))
+    return lines
+
+
+def _notes(snapshot: Snapshot, width: int) -> list[Text]:
+    text = Text.assemble((_forest(snapshot), LABEL))
+    for exception in _exceptions(snapshot):
+        text.append("  ")
+        text.append(exception, WARNING if exception.endswith("bad") else LABEL)
+    return [_cut(text, width)]
+
+
+def _choices(snapshot: Snapshot, width: int) -> list[Text]:
+    return [_cut(Text(printable(choice), LABEL), width) for choice in snapshot.choices]
+
+
+def _aside(snapshot: Snapshot, width: int) -> list[Text]:
+    """The choices in a column, wrapped, with a line of space between them."""
+    console = Console(width=width)
+    lines: list[Text] = []
+    for choice in snapshot.choices:
+        lines += [*Text(printable(choice), LABEL).wrap(console, width), Text("")]
+    return lines[:-1]
+
+
+def _stacked(blocks: list[list[Text]], airy: bool) -> list[Text]:
+    if not airy:
+        return [line for block in blocks for line in block]
+    lines: list[Text] = [Text("")]
+    for block in blocks:
+        lines += [*block, Text("")]
+    return lines
+
+
+def _side_by_side(
+    lines: list[Text], aside: list[Text], left: int, width: int, height: int
+) -> list[Text]:
+    """Two columns with a gap of four cells; what does not fit below is cut."""
+    aside = [Text(""), *aside] if lines and not lines[0].plain else aside
+    n = min(height, max(len(lines), len(aside)))
+    both = []
+    for i in range(n):
+        line = lines[i].copy() if i < len(lines) else Text("")
+        line.pad_right(left + 4 - line.cell_len)
+        if i < len(aside):
+            line.append_text(aside[i])
+        both.append(_cut(line, width))
+    return both
+
+
+def _cut(text: Text, width: int) -> Text:
+    """At most ``width`` cells of it, in one line."""
+    text.truncate(max(1, width), overflow="ellipsis")
+    text.no_wrap = True
+    return text

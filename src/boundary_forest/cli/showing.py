@@ -1,0 +1,108 @@
+"""Telling the user how it goes: a panel on a terminal, else plain lines, or JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import asdict
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.markup import escape
+
+from boundary_forest.cli.panel import LivePanel, plain_line, summary
+from boundary_forest.session.events import Decided, Refused
+from boundary_forest.session.progress import History, Snapshot
+
+MOST_TOLD = 5  # bad rows that are told one by one
+PANEL_SECONDS, LINE_SECONDS = 0.15, 2.0  # between two updates
+
+
+class Display:
+    """What the user sees.
+
+    Parameters
+    ----------
+    console : Console
+        Where; standard error if answers go to standard output.
+    as_json : bool
+        Whether reports are JSON, one object a line.
+    quiet : bool
+        Whether only problems are told.
+    """
+
+    def __init__(self, console: Console, *, as_json: bool = False, quiet: bool = False) -> None:
+        self.console = console
+        self._as_json = as_json
+        self._quiet = quiet
+        self._panel: LivePanel | None = None
+        if console.is_terminal and not as_json and not quiet:
+            self._panel = LivePanel(console)
+        self._every = PANEL_SECONDS if self._panel is not None else LINE_SECONDS
+        self._last = time.monotonic()
+        self._n_told = 0
+
+    def __enter__(self) -> Self:
+        if self._panel is not None:
+            self._panel.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._panel is not None:
+            self._panel.__exit__(kind, error, trace)
+
+    def wants(self) -> bool:
+        """Whether an update is due."""
+        return not self._quiet and time.monotonic() - self._last >= self._every
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show the state."""
+        self._last = time.monotonic()
+        if self._as_json:
+            self._json({"event": "progress", **asdict(snapshot)})
+        elif self._panel is not None:
+            self._panel.update(snapshot)
+        else:
+            self._line(plain_line(snapshot))
+
+    def decided(self, decision: Decided) -> None:
+        """Show what was decided, and what is doubtful about it."""
+        if not self._quiet and not self._as_json:
+            for choice in decision.choices:
+                self._line(choice)
+        for doubt in decision.doubts:
+            warn(doubt)
+
+    def refused(self, row: Refused) -> None:
+        """Show the first few rows that are left out."""
+        self._n_told += 1
+        if self._n_told <= MOST_TOLD:
+            warn(f"row {row.number} is left out: {row.why}")
+        elif self._n_told == MOST_TOLD + 1:
+            warn("further rows that are left out are only counted")
+
+    def end(self, history: History) -> None:
+        """Show what it came to."""
+        if self._as_json:
+            self._json({"event": "end", **asdict(history.snapshots[-1]), **history.summary})
+        elif not self._quiet:
+            summary(self.console, history)
+
+    def _json(self, told: dict[str, Any]) -> None:
+        self.console.file.write(json.dumps(told) + "\n")
+        self.console.file.flush()
+
+    def _line(self, text: str) -> None:
+        self.console.print(escape(text), highlight=False, soft_wrap=True)
+
+
+def warn(what: str) -> None:
+    """A line to standard error."""
+    print(f"boundary-forest: {what}", file=sys.stderr, flush=True)

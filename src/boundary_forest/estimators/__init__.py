@@ -1,0 +1,1 @@
+"""The estimators: what labels mean, and the calls that learn and answer."""

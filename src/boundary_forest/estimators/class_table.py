@@ -1,0 +1,212 @@
+"""Class labels and their codes: what may be a label, and which number stands for it.
+
+Classes are coded in order of appearance, so that a new one changes no label already stored. They
+are shown sorted, whatever their kind: a kind that does not sort is refused.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import column_or_1d
+
+from boundary_forest.estimators.errors import plain
+
+# In this order, because a Python bool is an int too.
+_KINDS: dict[str, Any] = {
+    "text": str,
+    "bytes": bytes,
+    "booleans": bool | np.bool_,
+    "numbers": int | float | np.integer | np.floating,
+}
+
+
+class ClassTable:
+    """The classes of one engine, sorted, and their codes; a table is never changed.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Sorted.
+    codes : ndarray of shape (n_classes,)
+        The label that the engine has for each.
+    """
+
+    def __init__(self, classes: NDArray[Any], codes: NDArray[np.int64]) -> None:
+        self.classes = classes
+        self.codes = codes
+
+    @classmethod
+    def empty(cls) -> Self:
+        """No class yet, of no kind."""
+        return cls(np.empty(0, dtype=object), np.empty(0, dtype=np.int64))
+
+    def check(self) -> None:
+        """Refuse a table, from a file or a pickle, that could not have come about."""
+        as_labels(self.classes)
+        _check_one_kind(self.classes)
+        if len(self.classes) > 1 and not (self.classes[:-1] < self.classes[1:]).all():
+            raise ValueError("classes are not sorted, or not all different")
+        if not np.array_equal(np.sort(self.codes), np.arange(len(self.classes))):
+            raise ValueError("class_codes does not number the classes")
+
+    def with_classes(self, values: NDArray[Any]) -> ClassTable:
+        """The same and those of ``values`` that are new, coded in the order they come in."""
+        _check_one_kind(self.classes, values)
+        new = values[~np.isin(values, self.classes)] if len(self.classes) else values
+        if len(new) == 0:
+            return self
+        classes = _side_by_side(self.classes, new)
+        codes = np.concatenate([self.codes, np.arange(len(self.codes), len(classes))])
+        order = _sorting(classes)
+        return ClassTable(classes[order], codes[order])
+
+    def encode(self, labels: NDArray[Any]) -> tuple[NDArray[np.float64], ClassTable]:
+        """The labels' codes, and the table that has all of them."""
+        if len(self.classes) > 0 and labels.dtype.kind == self.classes.dtype.kind != "O":
+            at = np.searchsorted(self.classes, labels)
+            at[at == len(self.classes)] = 0
+            if (self.classes[at] == labels).all():  # as nearly always: no class is new
+                return self.codes[at].astype(np.float64), self
+        values, first, inverse = _unique(labels)
+        table = self.with_classes(values[np.argsort(first)])
+        codes = table.codes[np.searchsorted(table.classes, values)]
+        return codes[inverse].astype(np.float64), table
+
+    def decode(self, codes: NDArray[np.float64]) -> list[Any]:
+        """The classes that these codes stand for."""
+        by_code = dict(zip(self.codes.tolist(), self.classes.tolist(), strict=True))
+        return [by_code[int(code)] for code in codes]
+
+    def in_order(
+        self, by_code: NDArray[np.float64], at_least: int
+    ) -> tuple[NDArray[np.float64], NDArray[Any]]:
+        """Shares with a column a class, sorted, from shares with a column a code; and the classes.
+
+        ``at_least`` as many classes are told as were known when the question was asked. One that
+        the engine has not met has no share.
+        """
+        n_met = by_code.shape[1]
+        if at_least <= n_met == len(self.codes):  # as nearly always: the engine has met them all
+            return by_code[:, self.codes], self.classes
+        known = self.codes < max(n_met, at_least)
+        codes = self.codes[known]
+        shares = np.zeros((len(by_code), len(codes)))
+        met = codes < n_met
+        shares[:, met] = by_code[:, codes[met]]
+        return shares, self.classes[known]
+
+
+class Published:
+    """The table that queries read once the engine has answered: it knows every class they met.
+
+    While a batch is learned it is ahead of ``classes_``; the new classes count once they are met.
+    """
+
+    def __init__(self, table: ClassTable) -> None:
+        self.table = table
+
+
+def as_labels(y: Any) -> NDArray[Any]:
+    """One label a row, of a kind that can be told apart: text, integers, booleans, objects."""
+    if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuU" and len(y) > 0:
+        return y  # nothing is left to check
+    if isinstance(y, list | tuple) and y and isinstance(y[0], bytes):
+        y = np.array(y, dtype=object)  # else zeros at their ends would be lost
+    if hasattr(y, "to_numpy"):  # of pandas' own integers scikit-learn would make floats
+        y = y.to_numpy()
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    if len(labels) == 0:
+        raise ValueError("there must be at least one label")
+    kind = labels.dtype.kind
+    if kind in "TS":  # numpy's variable-width text, and its bytes
+        labels, kind = labels.astype(object), "O"
+    if kind not in "biufUO":
+        raise TypeError(
+            f"labels must be text, integers, booleans or objects that sort, got dtype "
+            f"{labels.dtype}: convert them first, for example with astype(str)"
+        )
+    if kind == "O":
+        _check_objects(labels)
+    elif kind == "f":
+        if not np.isfinite(labels).all():
+            raise ValueError("labels must not be NaN or infinite: drop those rows or name a class")
+        _check_whole(labels[labels != np.floor(labels)])
+    return labels
+
+
+def _check_objects(labels: NDArray[Any]) -> None:
+    for label in labels:
+        # pandas' NA is neither equal to itself nor not.
+        if label is None or type(label).__name__ == "NAType" or bool(np.any(label != label)):
+            raise ValueError("labels must not be None or NaN: drop those rows or name a class")
+        if isinstance(label, complex | list | set | frozenset | dict | np.ndarray):
+            raise TypeError(
+                f"labels must be text, integers, booleans or objects that sort, got {label!r}"
+            )
+    _check_whole([x for x in labels if isinstance(x, float | np.floating) and x != np.floor(x)])
+
+
+def _check_whole(fractions: Any) -> None:
+    if len(fractions):
+        raise ValueError(
+            "Unknown label type: continuous. Labels must be classes, but "
+            f"{plain(fractions[0])!r} is a fraction: use BoundaryForestRegressor, or turn the "
+            "values into classes"
+        )
+
+
+def _kind_of(label: Any) -> str:
+    """Labels of different kinds do not mix, even where numpy would rewrite one as the other."""
+    for kind, types in _KINDS.items():
+        if isinstance(label, types):
+            return kind
+    return type(label).__name__
+
+
+def _check_one_kind(*labels: NDArray[Any]) -> None:
+    kinds: dict[str, Any] = {}
+    for some in labels:
+        for label in some if some.dtype.kind == "O" else some[:1]:
+            kinds.setdefault(_kind_of(label), label)
+    if len(kinds) > 1:
+        told = " and ".join(f"{kind} such as {plain(label)!r}" for kind, label in kinds.items())
+        raise TypeError(
+            f"labels must be of one kind, all text, all numbers or all booleans, not {told}: "
+            "convert them first, for example with astype(str)"
+        )
+
+
+def _unique(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    _check_one_kind(labels)
+    try:
+        values, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    except TypeError as error:
+        raise TypeError(f"labels must be objects that sort: {error}") from error
+    return values, first, inverse
+
+
+def _sorting(classes: NDArray[Any]) -> NDArray[np.intp]:
+    try:
+        order = np.argsort(classes)
+        if classes.dtype.kind == "O" and not all(a < b for a, b in pairwise(classes[order])):
+            raise TypeError("some are neither smaller nor larger than others")
+    except TypeError as error:
+        raise TypeError(f"labels must be objects that sort: {error}") from error
+    return order
+
+
+def _side_by_side(old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+    """Both in one array that holds every label exactly; text widens, and is never cut short."""
+    if len(old) == 0:
+        return new
+    both = np.concatenate([old, new])
+    exact = old.tolist() + new.tolist()
+    if both.tolist() == exact:
+        return both
+    objects = np.empty(len(exact), dtype=object)  # such as int64 beside uint64, beyond 2**53
+    objects[:] = exact
+    return objects

@@ -1,0 +1,282 @@
+"""The classifier: an example is kept where a tree would have named another class."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+
+from boundary_forest.estimators.class_table import ClassTable, Published, as_labels
+from boundary_forest.estimators.errors import naming
+from boundary_forest.estimators.explanation import TreePath
+from boundary_forest.estimators.prequential import PredictingForest, required
+from boundary_forest.files import ModelFile
+from boundary_forest.files.values import column_arrays, read_column
+
+
+class BoundaryForestClassifier(ClassifierMixin, PredictingForest):
+    """Online nearest-neighbour classification with a Boundary Forest.
+
+    Parameters
+    ----------
+    n_estimators : int, default=50
+        Trees (the paper's n_T). Time and memory for nodes grow with it; so does accuracy, ever
+        more slowly.
+    max_children : int or None, default=50
+        Most children a node may have (k). None is unlimited, and then a query costs a power of the
+        number of examples instead of its logarithm.
+    metric : str or callable, default="euclidean"
+        "euclidean", "manhattan", "chebyshev", "minkowski" (with ``metric_params={"p": p}``),
+        "cosine", "hamming" or "canberra"; a function of two float64 arrays; or a compiled function
+        with an ``address``, such as numba's ``cfunc`` of signature
+        ``float64(CPointer(float64), CPointer(float64), int64)``.
+    metric_params : dict or None, default=None
+        Further arguments of the metric.
+    dtype : {"auto", "uint8", "float32", "float64"}, default="auto"
+        What positions are kept as; "auto" lets the first batch's dtype decide.
+    offline : bool, default=False
+        Whether ``fit`` shows each tree its own shuffle of the data (the paper's OBF).
+    n_jobs : int or None, default=None
+        Threads; None is 1, -1 all cores. The answers do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the forest; None draws one.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes seen so far, sorted.
+    seed_ : int
+        The seed in use.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the first batch was a data frame whose columns are all named by text. Later
+        frames must have the same names in the same order.
+
+    Notes
+    -----
+    Classes may be text, integers, booleans, or objects of one kind that sort. They are kept as they
+    were given: text of any length stays whole, and kinds do not mix.
+
+    Positions are kept dense. A sparse X is accepted and made dense by blocks of rows, so that a
+    call needs 64 MB more and not the whole of X; with a callable metric, and in an offline ``fit``,
+    it is made dense at once. If the rows are mostly zeros, project them first, for example with
+    :class:`sklearn.random_projection.SparseRandomProjection`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from boundary_forest import BoundaryForestClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> forest = BoundaryForestClassifier(random_state=0)
+    >>> for start in range(0, 1500, 100):
+    ...     forest = forest.partial_fit(X[start : start + 100], y[start : start + 100])
+    >>> forest.score(X[1500:], y[1500:]) > 0.9
+    True
+    """
+
+    classes_: NDArray[Any]
+    _table: ClassTable  # what classes_ are coded as
+    _published: Published  # the same, or what it is about to become
+
+    def fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
+        """Forget everything and learn from the beginning.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Positions, in the order in which they are learned.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        ids : array-like of shape (n_samples,) or None, default=None
+            Names of your own for the examples, int64 or str, unique in the batch and among the
+            stored; ``kneighbors`` then answers with them. Either every batch has ids or none.
+
+        Returns
+        -------
+        self : BoundaryForestClassifier
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(random_state=0).fit([[0], [9]], ["a", "b"])
+        >>> forest.score([[1], [8]], ["a", "b"])
+        1.0
+        """
+        self._learn(X, y, reset=True, ids=ids)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, ids: Any = None) -> Self:
+        """Go on learning; new classes may appear at any time.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Positions, in the order in which they are learned.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        classes : array-like or None, default=None
+            Classes that ``classes_`` should have even if none of their examples came yet.
+        ids : array-like of shape (n_samples,) or None, default=None
+            Names of your own for the examples, int64 or str, unique in the batch and among the
+            stored; ``kneighbors`` then answers with them. Either every batch has ids or none.
+
+        Returns
+        -------
+        self : BoundaryForestClassifier
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(random_state=0).partial_fit([[0]], ["b"])
+        >>> forest.partial_fit([[9]], ["a longer name"]).classes_.tolist()
+        ['a longer name', 'b']
+        >>> forest.score([[1], [8]], ["b", "a longer name"])
+        1.0
+        """
+        self._learn(X, y, reset=False, classes=classes, ids=ids)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the largest share of the votes; the first in ``classes_`` among equals.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The queries.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(random_state=0).fit([[0], [9]], ["a", "b"])
+        >>> forest.predict([[1], [8]]).tolist()
+        ['a', 'b']
+        """
+        view, by_code = self._estimated(X)
+        return view._answers(by_code)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Each class's share of the Shepard-weighted votes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The queries.
+
+        Returns
+        -------
+        shares : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(random_state=0).fit([[0], [9]], ["a", "b"])
+        >>> forest.predict_proba([[1], [8]])
+        array([[1., 0.],
+               [0., 1.]])
+        """
+        view, by_code = self._estimated(X)
+        return view._shares(by_code)[0]
+
+    def predict_proba_then_learn(self, X: Any, y: Any, *, ids: Any = None) -> NDArray[np.float64]:
+        """As ``predict_then_learn``, but each class's share of the votes instead of the answer.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Positions, in the order in which they are answered and learned.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        ids : array-like of shape (n_samples,) or None, default=None
+            Their ids, as for ``partial_fit``.
+
+        Returns
+        -------
+        shares : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_`` after the call. A class has no share in rows before its
+            first example.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(random_state=0).partial_fit([[0]], ["b"])
+        >>> forest.predict_proba_then_learn([[9], [8]], ["a", "b"])
+        array([[0., 1.],
+               [1., 0.]])
+        """
+        return self._told_then_learned(X, y, ids, lambda forest, told: forest._shares(told)[0])
+
+    def _shown(self, labels: NDArray[np.float64]) -> list[Any]:
+        return self._published.table.decode(labels[:, 0])
+
+    def _concluded(
+        self,
+        rows: NDArray[Any],
+        estimate: NDArray[np.float64],
+        trees: tuple[TreePath, ...],
+        labels: NDArray[np.float64],
+    ) -> tuple[Any, float]:
+        """The answer and its share of the votes."""
+        shares, classes = self._shares(estimate)
+        best = shares[0].argmax()
+        return classes[best : best + 1].tolist()[0], shares[0, best]
+
+    def _shares(self, by_code: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[Any]]:
+        return self._published.table.in_order(by_code, at_least=len(self.classes_))
+
+    def _answers(self, estimates: NDArray[np.float64]) -> NDArray[Any]:
+        shares, classes = self._shares(estimates)
+        answers: NDArray[Any] = classes[shares.argmax(axis=1)]
+        return answers
+
+    def _encode(
+        self, y: Any, n_rows: int, *, reset: bool, classes: Any = None
+    ) -> NDArray[np.float64]:
+        labels = as_labels(required(y, self))
+        table = ClassTable.empty() if reset else self._table
+        if classes is not None:
+            with naming("classes"):
+                declared = table.encode(np.sort(as_labels(classes)))[1]
+                declared.encode(labels)  # to be of another kind is the fault of classes
+                table = declared
+        codes, table = table.encode(labels)
+        if reset:
+            self._published = Published(table)
+        self._table = table
+        self.classes_ = table.classes
+        return codes[:, None]
+
+    def _labels_given(self, y: Any) -> NDArray[Any] | None:
+        return as_labels(y)
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        super()._check_state(state)
+        self._table.check()
+        if state["n_classes"] > len(self._table.classes):
+            raise ValueError("labels has more classes than classes")
+
+    def _saved_labels(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        codes = self._table.codes.astype(np.int64)
+        return {}, {**column_arrays("classes", self._table.classes), "class_codes": codes}
+
+    def _load_labels(self, file: ModelFile, forest: dict[str, Any], label_length: int) -> None:
+        table = ClassTable(read_column(file, "classes"), file.array("class_codes", "int64"))
+        self._table, self._published, self.classes_ = table, Published(table), table.classes
+
+    def _announce(self) -> None:
+        self._published.table = self._table
+
+    def _withdraw(self, before: Self) -> None:
+        self._published.table = before._table
+
+    def _label_rules(self) -> dict[str, Any]:
+        return {"label_metric": "discrete", "estimator": "shepard_vote", "epsilon": 0.0}
+
+    _label_names = _shown

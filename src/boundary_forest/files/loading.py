@@ -1,0 +1,222 @@
+"""Model files: loading whichever estimator was saved, checking a file, telling what it is."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.classifier import BoundaryForestClassifier
+from boundary_forest.estimators.forest import BoundaryForest
+from boundary_forest.estimators.neighbors import BoundaryForestNeighbors
+from boundary_forest.estimators.regressor import BoundaryForestRegressor
+from boundary_forest.files import ModelFile
+from boundary_forest.files.saving import FRAME, read_frame
+from boundary_forest.files.values import CALLABLE, column_length, is_named
+
+ESTIMATORS: dict[str, type[BaseBoundaryForest]] = {
+    kind.__name__: kind
+    for kind in (
+        BoundaryForest,
+        BoundaryForestClassifier,
+        BoundaryForestNeighbors,
+        BoundaryForestRegressor,
+    )
+}
+FUNCTIONS = ("metric", "label_metric", "estimator")
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    mmap: bool = False,
+    metric: Any = None,
+    label_metric: Any = None,
+    estimator: Any = None,
+) -> Any:
+    """Load a model that ``save`` wrote.
+
+    Everything in the file is checked before it is used, and no code in it is run.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    mmap : bool, default=False
+        Whether positions stay in the file and are read when they are needed. Learning goes on in
+        memory, and the file is not changed. Positions are then not checked: bad ones may give
+        wrong answers; ``boundary-forest verify`` finds them. The file must not be truncated or
+        rewritten in place while the model is in use; saving to the same path is safe.
+    metric, label_metric, estimator : callable or None, default=None
+        The functions that the model was saved with, if it was: a file has only their names.
+
+    Returns
+    -------
+    model : BoundaryForestClassifier, BoundaryForestRegressor, BoundaryForestNeighbors, \
+            BoundaryForest or boundary_forest.frames.FrameModel
+        Whichever was saved, as it was. The last is what ``boundary-forest stream`` and ``fit``
+        save: a forest that takes raw rows, which needs pyarrow.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, is not a model, or is of a newer format.
+    TypeError
+        If a function must be given and is not, or the other way round.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import boundary_forest
+    >>> forest = boundary_forest.BoundaryForestClassifier(random_state=0)
+    >>> forest = forest.fit([[0], [9]], ["a", "b"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "model.bf"
+    ...     forest.save(path)
+    ...     other = boundary_forest.load(path)
+    >>> other.partial_fit([[4]], ["c"]).predict([[5]]).tolist()
+    ['c']
+    """
+    given = {"metric": metric, "label_metric": label_metric, "estimator": estimator}
+    with ModelFile(path) as file:
+        forest = _forest_in(file, given, mapped=mmap)
+        return forest if FRAME not in file.entries else _framed(file, forest)
+
+
+def load_forest(path: str | os.PathLike[str], *, mmap: bool = False, **given: Any) -> Any:
+    """As ``load``, but the estimator itself where a file has one that takes raw rows.
+
+    Parameters
+    ----------
+    path, mmap, **given
+        As for ``load``.
+    """
+    with ModelFile(path) as file:
+        return _forest_in(file, given, mapped=mmap)
+
+
+def _forest_in(file: ModelFile, given: dict[str, Any], *, mapped: bool) -> BaseBoundaryForest:
+    kind = _kind_of(file)
+    functions = {name: f for name, f in given.items() if f is not None}
+    _check_given(file, functions)
+    return kind._loaded(file, functions, mapped=mapped)
+
+
+def _framed(file: ModelFile, forest: BaseBoundaryForest) -> Any:
+    try:
+        from boundary_forest.frames import FrameModel  # needs pyarrow, which other models do not
+    except ModuleNotFoundError as error:
+        if error.name != "pyarrow":
+            raise
+        raise ModuleNotFoundError(
+            f"{file.path} takes raw rows, and that needs pyarrow: pip install boundary-forest[cli]",
+            name="pyarrow",
+        ) from error
+    with file.checking(FRAME):
+        return FrameModel.of_forest(forest)
+
+
+def verify(path: str | os.PathLike[str]) -> None:
+    """Check a whole file, positions too; ModelFileError says what is wrong with it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file. Functions that it names need not be given: none is called.
+    """
+    with ModelFile(path) as file:
+        functions = dict.fromkeys(_named_functions(file), _not_called)
+        forest = _kind_of(file)._loaded(file, functions, mapped=False)
+        if FRAME in file.entries:
+            _framed(file, forest)
+
+
+def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a file says of its model, from its header alone; ``verify`` finds out if it is so.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    description : dict
+        Plain JSON.
+    """
+    with ModelFile(path) as file, file.checking("document"):
+        forest = file.document["forest"]
+        described: dict[str, Any] = {
+            "file": file.path,
+            "bytes": file.size,
+            "format_version": file.version,
+            "model": _kind_of(file).__name__,
+            "parameters": dict(file.document["parameters"]),
+            "fitted": forest is not None,
+        }
+        if FRAME in file.entries:
+            described["frame"] = read_frame(file)
+        if forest is not None:
+            described |= _described_forest(file, forest)
+        described["arrays"] = {
+            entry.name: {"dtype": entry.dtype.name, "shape": entry.shape, "bytes": entry.n_bytes}
+            for entry in file.entries.values()
+        }
+        return described
+
+
+def _described_forest(file: ModelFile, forest: dict[str, Any]) -> dict[str, Any]:
+    n, n_features = file.entry("positions").shape
+    (n_trees,), (n_nodes,) = file.entry("tree_sizes").shape, file.entry("node_examples").shape
+    return {
+        "in_use": dict(forest["in_use"]),
+        "seed": int(forest["seed"]),
+        "examples_seen": int(forest["seen"]),
+        "examples_stored": n,
+        "features": n_features,
+        "feature_names": bool(forest["has_feature_names"]),
+        "ids": bool(forest["has_ids"]),
+        "dtype": file.entry("positions").dtype.name,
+        "classes": column_length(file, "classes"),
+        "label_length": file.entry("labels").shape[1],
+        "trees": n_trees,
+        "nodes": n_nodes,
+    }
+
+
+def _kind_of(file: ModelFile) -> type[BaseBoundaryForest]:
+    name = file.document.get("estimator")
+    if not isinstance(name, str) or name not in ESTIMATORS:
+        raise file.error(f"its estimator is {str(name)[:80]!r}, which there is not", "document")
+    return ESTIMATORS[name]
+
+
+def _named_functions(file: ModelFile) -> dict[str, str]:
+    """The parameters that are functions, and the functions' names."""
+    forest = file.document.get("forest")
+    in_use = forest.get("in_use") if isinstance(forest, dict) else None
+    named = {}
+    for parameters in (file.document.get("parameters"), in_use):
+        for name, value in parameters.items() if isinstance(parameters, dict) else ():
+            if name in FUNCTIONS and is_named(value):
+                named[name] = str(value[CALLABLE])
+    return named
+
+
+def _check_given(file: ModelFile, given: dict[str, Any]) -> None:
+    named = _named_functions(file)
+    for name, function in named.items():
+        if name not in given:
+            raise TypeError(
+                f"{file.path} was saved with the function {function} as {name}, and a file holds "
+                f"no code: load(path, {name}=...) with the same function"
+            )
+    for name, function in given.items():
+        if name not in named:
+            raise TypeError(f"{file.path} was saved without a function as {name}: leave {name} out")
+        if not callable(function):
+            raise TypeError(f"{name} must be the function {named[name]}, got {function!r}")
+
+
+def _not_called(*arguments: Any, **parameters: Any) -> Any:
+    raise RuntimeError("a file is checked without calling the functions that it names")

@@ -1,0 +1,22 @@
+"""What the paper compares the forest with, behind one interface: fit, partial_fit, predict, stats.
+
+The cover tree and the randomized kd trees learn one example at a time, as the forest does. k-NN and
+the random forest are scikit-learn's, which start anew whenever there is more to learn.
+"""
+
+from boundary_forest.paper.baselines.base import Baseline, NeighborsBaseline
+from boundary_forest.paper.baselines.cover_tree import CoverTree
+from boundary_forest.paper.baselines.factory import NAMES, make
+from boundary_forest.paper.baselines.kd_trees import RandomizedKDTrees
+from boundary_forest.paper.baselines.offline import KNearestNeighbors, RandomForest
+
+__all__ = [
+    "NAMES",
+    "Baseline",
+    "CoverTree",
+    "KNearestNeighbors",
+    "NeighborsBaseline",
+    "RandomForest",
+    "RandomizedKDTrees",
+    "make",
+]

@@ -1,0 +1,224 @@
+"""The one interface of the baselines, and what they share: checked rows, labels, the vote."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from boundary_forest.estimators.class_table import ClassTable, as_labels
+from boundary_forest.estimators.errors import as_count, naming
+
+
+class Baseline(ClassifierMixin, BaseEstimator, ABC):
+    """A classifier that the forest is compared with.
+
+    A subclass says how rows are learned (``_begin``, ``_add``) and how a class is found
+    (``_ranks_of``). Examples have arrival numbers: 0 for the first one learned.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
+
+    classes_: NDArray[Any]
+    n_features_in_: int
+    _codes: _Growing  # of the classes, by arrival number
+    _table: ClassTable | None  # None where examples have no labels
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """As the paper's tables call it, with its parameters."""
+
+    @abstractmethod
+    def _begin(self, X: NDArray[Any]) -> None:
+        """Forget everything; rows like these will be learned."""
+
+    @abstractmethod
+    def _add(self, X: NDArray[Any]) -> None:
+        """Learn rows; if that ends early, ``_n_learned`` tells how far it came."""
+
+    @property
+    @abstractmethod
+    def _n_learned(self) -> int: ...
+
+    @abstractmethod
+    def _ranks_of(self, X: NDArray[Any]) -> NDArray[np.intp]:
+        """The place in ``classes_`` of each row's class."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Forget everything and learn from the beginning.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Positions, in the order in which they are learned.
+        y : array-like of shape (n_samples,) or None, default=None
+            Their classes; None if only neighbours will be asked for.
+
+        Returns
+        -------
+        self : Baseline
+        """
+        self._learn(X, y, reset=True)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Go on learning; new classes may appear at any time.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Positions, in the order in which they are learned.
+        y : array-like of shape (n_samples,) or None, default=None
+            Their classes; either every batch has them or none.
+
+        Returns
+        -------
+        self : Baseline
+        """
+        self._learn(X, y, reset=not hasattr(self, "_codes"))
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The queries.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        X = self._checked(X)
+        if self._table is None:
+            raise ValueError(f"{self.name} was taught without y, so it knows no classes")
+        answers: NDArray[Any] = self._table.classes[self._ranks_of(X)]
+        return answers
+
+    def stats(self) -> dict[str, Any]:
+        """What was learned and what it cost.
+
+        Returns
+        -------
+        stats : dict
+            ``examples_seen``; ``comparisons``, the distances computed for ``learn`` and ``query``,
+            or None where they are not counted.
+        """
+        check_is_fitted(self, "_codes")
+        return {"examples_seen": self._n_learned, "comparisons": self._comparisons()}
+
+    def _comparisons(self) -> dict[str, int] | None:
+        return None
+
+    def _learn(self, X: Any, y: Any, *, reset: bool) -> None:
+        if reset:
+            self._validate_params()
+        table = None if reset else self._table
+        if not reset and (y is None) != (table is None):
+            raise ValueError("either every batch must have y or none")
+        if y is not None:
+            with naming("y"):
+                codes, table = (table or ClassTable.empty()).encode(as_labels(y))
+        X = self._checked(X, reset=reset)
+        if y is None:
+            codes = np.zeros(len(X))
+        if len(codes) != len(X):
+            raise ValueError(f"X has {len(X)} rows but y has {len(codes)}")
+        if reset:
+            self._begin(X)
+            self._codes = _Growing()
+        self._table = table
+        if table is not None:
+            self.classes_ = table.classes
+        before = self._n_learned
+        try:
+            self._add(X)
+        finally:  # an interrupted call keeps the rows that it learned
+            self._codes.extend(codes[: self._n_learned - before])
+
+    def _checked(self, X: Any, *, reset: bool = False) -> NDArray[Any]:
+        if not reset:
+            check_is_fitted(self, "_codes")
+        with naming("X"):
+            checked: NDArray[Any] = validate_data(self, X, reset=reset, dtype="numeric", order="C")
+        return checked
+
+    def _ranks(self, arrivals: Any = slice(None)) -> NDArray[np.intp]:
+        """The place in ``classes_`` of the class that each of these examples has."""
+        codes: NDArray[np.intp] = self._codes.values[arrivals]
+        if self._table is not None:
+            codes = np.argsort(self._table.codes)[codes]
+        return codes
+
+
+class NeighborsBaseline(Baseline):
+    """One that finds stored examples: it answers with the class that most of the nearest have."""
+
+    n_neighbors: int
+
+    @abstractmethod
+    def _nearest(self, X: NDArray[Any], n: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Distances and arrival numbers of n examples for each row, nearest first."""
+
+    def kneighbors(
+        self, X: Any, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> Any:
+        """Stored examples close to each query, nearest first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The queries.
+        n_neighbors : int or None, default=None
+            How many; None is the parameter of that name.
+        return_distance : bool, default=True
+            Whether to return the distances too.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_neighbors)
+            Only if ``return_distance``.
+        neighbors : ndarray of shape (n_samples, n_neighbors)
+            Arrival numbers: 0 for the first example ever learned.
+        """
+        X = self._checked(X)
+        n = as_count(self.n_neighbors if n_neighbors is None else n_neighbors)
+        if n > self._n_learned:
+            raise ValueError(
+                f"n_neighbors must be between 1 and the {self._n_learned} examples learned, got {n}"
+            )
+        distances, arrivals = self._nearest(X, n)
+        return (distances, arrivals) if return_distance else arrivals
+
+    def _ranks_of(self, X: NDArray[Any]) -> NDArray[np.intp]:
+        """The first in ``classes_`` among equals; fewer vote while fewer were learned."""
+        _, arrivals = self._nearest(X, min(self.n_neighbors, self._n_learned))
+        votes = np.zeros((len(X), len(self.classes_)), dtype=np.intp)
+        np.add.at(votes, (np.arange(len(X))[:, None], self._ranks(arrivals)), 1)
+        most: NDArray[np.intp] = votes.argmax(axis=1)
+        return most
+
+
+class _Growing:
+    """Integers that more are added to, seldom copied."""
+
+    def __init__(self) -> None:
+        self._room = np.empty(64, dtype=np.int64)
+        self._n = 0
+
+    def extend(self, values: NDArray[Any]) -> None:
+        n = self._n + len(values)
+        if n > len(self._room):
+            self._room = np.concatenate([self.values, np.empty(n, dtype=np.int64)])
+        self._room[self._n : n] = values
+        self._n = n
+
+    @property
+    def values(self) -> NDArray[np.int64]:
+        return self._room[: self._n]

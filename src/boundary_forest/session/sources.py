@@ -1,0 +1,167 @@
+"""Opening a source of rows: which format it is, and who reads it."""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from boundary_forest.session.batches import Batch, Source
+from boundary_forest.session.lines import blocks_of, first_bytes, is_pipe
+from boundary_forest.session.problems import StreamError
+from boundary_forest.session.table_sources import arrow, npz, parquet
+from boundary_forest.session.text_sources import LIBSVM_TARGET, CsvRows, JsonRows, LibsvmRows
+
+FORMATS = ("csv", "ndjson", "parquet", "arrow", "libsvm", "npz")
+_SUFFIXES = {
+    "csv": "csv",
+    "tsv": "csv",
+    "ndjson": "ndjson",
+    "jsonl": "ndjson",
+    "json": "ndjson",
+    "parquet": "parquet",
+    "pq": "parquet",
+    "arrow": "arrow",
+    "arrows": "arrow",
+    "feather": "arrow",
+    "ipc": "arrow",
+    "libsvm": "libsvm",
+    "svm": "libsvm",
+    "svmlight": "libsvm",
+    "npz": "npz",
+}
+_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "npz"}
+_LIBSVM_LINE = re.compile(rb"\s*[-+.\deE,]+(\s+\d+:[-+.\deE]+)+\s*(#.*)?$")
+
+
+def open_source(
+    path: str,
+    format: str | None = None,
+    *,
+    target: str | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Source:
+    """The rows of a file, or of standard input if ``path`` is ``-``.
+
+    Parameters
+    ----------
+    path : str
+        A file, which may be compressed by gzip if it is text; a pipe; or ``-``.
+    format : str or None
+        One of FORMATS; None: found out.
+    target : str or None
+        Which array of an npz file says how many rows there are.
+    stopped : callable
+        Asked while a pipe is waited for; true ends the rows.
+    """
+    try:
+        source = _opened(path, format, target, stopped)
+    except _REASONS as error:
+        raise StreamError(_told(path, error)) from error
+    source.batches = _telling(path, source.batches)
+    return source
+
+
+_REASONS = (OSError, pa.ArrowException, zipfile.BadZipFile, EOFError, UnicodeDecodeError)
+
+
+def _opened(path: str, format: str | None, target: str | None, stopped: Any) -> Source:
+    if path != "-" and os.path.isdir(path):
+        raise StreamError(f"{path} is a folder, not a file")
+    if is_pipe(path):
+        return _pipe(path, format, stopped)
+    start = first_bytes(path)
+    if not start:
+        raise StreamError(f"{path} is empty")
+    kind = format or _format_of(path, start)
+    if kind in ("csv", "ndjson", "libsvm"):
+        _check_text(path, start)
+        return _text(path, kind, lambda: blocks_of(path, quoted=kind == "csv", stopped=stopped))
+    if kind == "npz":
+        names, total, batches = npz(path, target or "y")
+    else:
+        names, total, batches = (parquet if kind == "parquet" else arrow)(path)  # type: ignore[assignment]
+    if len(set(names)) != len(names):
+        raise StreamError(f"{path}: two columns have the same name")
+    return Source(path, kind, names, total, batches)
+
+
+def _pipe(path: str, format: str | None, stopped: Any) -> Source:
+    name = "standard input" if path == "-" else path
+    if format not in (None, "csv", "ndjson"):
+        raise StreamError(f"{name} can be read as csv or ndjson, not as {format}")
+    quoted = None if format is None else format == "csv"
+    blocks = blocks_of(path, quoted=quoted, stopped=stopped)
+    first = next((block for block in blocks if block.strip()), None)
+    if first is None:
+        raise StreamError(f"{name} was empty" if not stopped() else f"{name}: stopped before a row")
+    _check_text(name, first)
+    kind = format or ("ndjson" if first.lstrip().startswith(b"{") else "csv")
+    source = _text(name, kind, lambda: chain([first], blocks))
+    source.is_pipe = True
+    return source
+
+
+def _text(name: str, kind: str, blocks: Callable[[], Iterator[bytes]]) -> Source:
+    if kind == "csv":
+        rows = CsvRows(name, blocks())
+        return Source(
+            name, kind, rows.names, None, rows.batches(), expect_numbers=rows.expect_numbers
+        )
+    if kind == "ndjson":
+        return Source(name, kind, None, None, JsonRows(blocks()).batches())
+    libsvm = LibsvmRows(name, blocks)
+    return Source(name, kind, libsvm.names, libsvm.total_rows, libsvm.batches())
+
+
+def default_target(source_format: str) -> str | None:
+    """The column to be answered where nobody says which."""
+    return LIBSVM_TARGET if source_format == "libsvm" else None
+
+
+def _format_of(path: str, start: bytes) -> str:
+    for magic, kind in _MAGIC.items():
+        if start.startswith(magic):
+            return kind
+    suffix = path.lower().removesuffix(".gz").rpartition(".")[2]
+    if suffix in _SUFFIXES:
+        return _SUFFIXES[suffix]
+    _check_text(path, start)
+    if start.lstrip().startswith(b"{"):
+        return "ndjson"
+    return "libsvm" if _LIBSVM_LINE.match(start.lstrip().partition(b"\n")[0]) else "csv"
+
+
+def _check_text(name: str, start: bytes) -> None:
+    try:
+        # A character may be cut off where the first bytes end.
+        start[: max(1, len(start) - 3)].decode("utf-8", "strict") if len(start) < 65536 else start[
+            : start.rfind(b"\n") + 1
+        ].decode("utf-8", "strict")
+        binary = b"\0" in start
+    except UnicodeDecodeError:
+        binary = True
+    if binary:
+        raise StreamError(
+            f"{name} is not text in UTF-8, and no file of Parquet, Arrow or npz: it cannot be read"
+        )
+
+
+def _telling(path: str, batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Readers' errors in one line."""
+    try:
+        yield from batches
+    except _REASONS as error:
+        raise StreamError(_told(path, error)) from error
+
+
+def _told(path: str, error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{path}: {error.strerror}"
+    what = str(error).strip().partition("\n")[0]
+    return what if path in what else f"{path}: {what}"

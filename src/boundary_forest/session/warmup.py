@@ -1,0 +1,220 @@
+"""The first rows, by which it is decided what columns mean.
+
+They are answered at once, each by the nearest of the rows before it. Until the decision falls it is
+made provisionally: by the first row, again whenever the number of rows has doubled, and when a row
+does not fit the last one. All of this depends on the rows alone, so that the answers are the same
+whether rows come together or one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boundary_forest.frames.choosing import Wishes, choose
+from boundary_forest.frames.columns import CLASSIFY, Columns, Labels, Positions
+from boundary_forest.frames.model import empty_forest
+from boundary_forest.frames.values import NothingYetError, as_plain, as_texts, columns_of, joined
+from boundary_forest.session.asking import ask, ask_then_teach, is_taught
+from boundary_forest.session.events import Answered, Event, Refused
+
+MANY_TABLES = 16  # of a row each would take long to put together when the decision falls
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Rows as the provisional decision has them; it fits the first ``fitting`` of them."""
+
+    positions: Positions
+    labels: Labels
+    fitting: int
+
+
+class WarmUp:
+    """Rows that wait for the decision.
+
+    Parameters
+    ----------
+    wishes : Wishes
+        What the user has said about columns.
+    rows : int
+        How many it takes.
+    parameters : dict
+        Of the forest; the metric is that of the answers.
+    answering : bool
+        Whether anybody wants answers.
+    """
+
+    def __init__(
+        self, wishes: Wishes, rows: int, parameters: dict[str, Any], *, answering: bool = True
+    ) -> None:
+        self.wishes = wishes
+        self.rows = rows
+        self.task = wishes.task or CLASSIFY
+        self._parameters = parameters
+        self._answering = answering
+        self._tables: list[Any] = []
+        self._numbers: list[NDArray[np.int64]] = []
+        self._columns: Columns | None = None
+        self._forest: Any = None
+        self._chosen_at = -1  # with how many rows waiting
+
+    @property
+    def waiting(self) -> int:
+        """How many rows there are."""
+        return sum(len(table) for table in self._tables)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there are as many as were asked for."""
+        return self.waiting >= self.rows
+
+    def table(self) -> Any:
+        """All rows that wait, the columns that are wanted."""
+        return joined(self._tables)
+
+    def numbers(self) -> NDArray[np.int64]:
+        """Of these rows in the source."""
+        return np.concatenate(self._numbers)
+
+    def take(self, table: Any, numbers: NDArray[np.int64]) -> Iterator[tuple[int, Event]]:
+        """Take rows until it is over: how many are used up, and what comes of them."""
+        start = 0
+        while start < len(table) and not self.is_over:
+            waiting = self.waiting
+            doubled = waiting & (waiting - 1) == 0  # 0, 1, 2, 4, ...
+            if self._columns is None or (doubled and waiting != self._chosen_at):
+                self._choose(table.slice(start, 1))
+            until = 1 << waiting.bit_length() if waiting else 1
+            length = min(until, self.rows) - waiting
+            part = table.slice(start, 1 if self._columns is None else length)
+            for used, event in self._take_fitting(part, numbers[start:]):
+                yield start + used, event
+                last = used
+            start += last
+
+    def _take_fitting(self, part: Any, numbers: NDArray[np.int64]) -> Iterator[tuple[int, Event]]:
+        """Rows as far as they fit the provisional decision, which is renewed at the next one."""
+        if self._columns is None:
+            yield 1, self._take_empty(part, numbers)
+            return
+        read = self._read(part)
+        if read.fitting == 0:
+            self._choose(part.slice(0, 1))
+            read = self._read(part)
+            if read.fitting == 0:
+                yield 1, self._refused(part.slice(0, 1), numbers)
+                return
+        begin, problems = 0, read.positions.problems
+        for row in [*sorted(row for row in problems if row < read.fitting), read.fitting]:
+            if row > begin:
+                yield from self._take_good(part, numbers, read, slice(begin, row))
+            if row < read.fitting:
+                wanted = self.wishes.missing == "drop"
+                yield row + 1, Refused(int(numbers[row]), str(problems[row]), wanted)
+            begin = row + 1
+
+    def _take_good(
+        self, part: Any, numbers: NDArray[np.int64], read: _Read, rows: slice
+    ) -> Iterator[tuple[int, Event]]:
+        """Rows that can be used, answered by those before them."""
+        known = read.labels.known[rows]
+        edges = (np.flatnonzero(np.diff(known)) + 1 + rows.start).tolist()
+        for begin, end in zip([rows.start, *edges], [*edges, rows.stop], strict=True):
+            here = slice(begin, end)
+            table = part.slice(begin, end - begin)
+            y = read.labels.y[here] if read.labels.known[begin] else None
+            self._keep(table, numbers[here])
+            for event in self._answered(read.positions.X[here], y, table, numbers[here]):
+                yield end, event
+
+    def _answered(
+        self, X: NDArray[Any], y: NDArray[Any] | None, rows: Any, numbers: NDArray[np.int64]
+    ) -> Iterator[Event]:
+        if not self._answering:
+            yield Answered(self.task, numbers, rows, X, y, None, None)
+            return
+        if y is None:
+            yield Answered(self.task, numbers, rows, X, y, *ask(self.task, self._forest, X))
+            return
+        n = 0
+        if not is_taught(self._forest):
+            n = 1
+            self._forest.partial_fit(X[:1], y[:1])
+            yield Answered(self.task, numbers[:1], rows.slice(0, 1), X[:1], y[:1], None, None)
+        if n < len(X):
+            said = ask_then_teach(self.task, self._forest, X[n:], y[n:])
+            yield Answered(self.task, numbers[n:], rows.slice(n), X[n:], y[n:], *said)
+
+    def _take_empty(self, row: Any, numbers: NDArray[np.int64]) -> Event:
+        """A row of a stream that has had nothing to answer from yet."""
+        if self.wishes.missing != "mean":
+            return self._refused(row, numbers)
+        self._keep(row, numbers[:1])
+        return Answered(self.task, numbers[:1], row, np.zeros((1, 0)), None, None, None)
+
+    def _keep(self, rows: Any, numbers: NDArray[np.int64]) -> None:
+        self._tables.append(self.wishes.wanted(rows))
+        self._numbers.append(numbers)
+        if len(self._tables) > MANY_TABLES:
+            self._tables = [joined(self._tables)]
+
+    def _refused(self, row: Any, numbers: NDArray[np.int64]) -> Refused:
+        problems: dict[int, Any] = {}
+        if self._columns is not None:
+            problems = self._columns.labels(row).problems | self._columns.positions(row).problems
+        why = str(problems.get(0, "it has no values"))
+        wanted = self.wishes.missing == "drop" and (0 not in problems or problems[0].missing)
+        return Refused(int(numbers[0]), why, wanted)
+
+    def _read(self, part: Any) -> _Read:
+        """Rows by the provisional decision, and how many of them it fits."""
+        if self._columns is None:
+            nothing = np.zeros(0, dtype=np.int64)
+            none = Labels(nothing, nothing.astype(bool), {})
+            return _Read(Positions(np.zeros((0, 0)), {}, nothing), none, 0)
+        positions, labels = self._columns.positions(part), self._columns.labels(part)
+        rows = [row for row, problem in positions.problems.items() if not problem.missing]
+        known = {feature.name for feature in self._columns.features}
+        names = self.wishes.feature_names(part.column_names)
+        later = columns_of(part, [name for name in names if name not in known])
+        for name, values in later.items():  # nothing has been there before
+            rows.append(as_texts(as_plain(values, name)).is_valid().index(True).as_py())
+        rows = [row for row in rows if row >= 0]
+        return _Read(positions, labels, min([*rows, *labels.problems, len(part)]))
+
+    def _choose(self, row: Any) -> None:
+        """Decide by the rows that wait and one more; a forest of the former, scaled by that."""
+        self._chosen_at = self.waiting
+        wishes = self.wishes
+        if len(self._tables) > 1:
+            self._tables = [joined(self._tables)]
+        rows = [*self._tables, wishes.wanted(row)]
+        try:
+            everything = joined(rows)
+            try:
+                self._columns = choose(everything, wishes)
+            except NothingYetError:
+                if wishes.task is not None:
+                    raise
+                # No target has come yet: to classify text is as good a guess as any.
+                wishes = replace(wishes, task=CLASSIFY)
+                self._columns = choose(everything, wishes)
+        except NothingYetError:
+            self._columns = None
+            return
+        self.task = self._columns.task
+        self._forest = empty_forest(
+            self.task, **{**self._parameters, "n_estimators": min(10**6, self.rows + 1)}
+        )
+        if self._answering and self._tables:
+            before = everything.slice(0, len(everything) - 1)
+            positions, labels = self._columns.positions(before), self._columns.labels(before)
+            usable = labels.known.copy()
+            usable[list(positions.problems)] = False
+            if usable.any():
+                self._forest.partial_fit(positions.X[usable], labels.y[usable])
