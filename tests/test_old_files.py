@@ -42,7 +42,7 @@ def taught():
         "neighbors": BoundaryForestNeighbors(**params, metric="manhattan").fit(X.astype(np.uint8)),
         "general": BoundaryForest(**params, metric=gap, epsilon=2.0).fit(X, X[:, 1]),
         "buffered": BoundaryForestClassifier(random_state=7).fit(X[:4], [3, 1, 2, 1]),
-        "columns": FrameModel.begun(raw_rows()[:40], "kind", **params),
+        "columns": FrameModel.from_rows(raw_rows()[:40], "kind", **params),
     }
 
 
@@ -82,7 +82,7 @@ def test_a_kept_file_is_the_forest_that_was_saved(path, mmap):
     assert forest.get_params() == again.get_params()
     assert forest.fingerprint() == again.fingerprint() == FINGERPRINTS[path.stem]
     X = rows()[:, [0] * forest.n_features_in_] if kind == "columns" else rows()
-    X = X.astype(forest._settings["element_type"])
+    X = X.astype(forest.fitted.settings.element_type)
     assert forest.apply(X).tolist() == again.apply(X).tolist()
     assert forest.kneighbors(X, 2)[1].tolist() == again.kneighbors(X, 2)[1].tolist()
 
