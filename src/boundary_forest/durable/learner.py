@@ -160,7 +160,7 @@ class DurableForest:
         with self._saving:  # an older snapshot must not take the place of a newer one
             model = self._opened()
             seen = model.examples_seen  # more may be learned, and saved, from now on
-            save_forest(model, self.path / SNAPSHOT, self.attachments)
+            model.save(self.path / SNAPSHOT, attachments=self.attachments)
             self._journal.forget(seen)
 
     def close(self) -> None:

@@ -148,12 +148,30 @@ class BaseBoundaryForest(BaseEstimator):
     # Learning
 
     def check_params(self) -> None:
-        """Raise the error that ``fit`` would raise for a parameter that cannot be used."""
+        """Raise the error that ``fit`` would raise for a parameter that cannot be used.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> BoundaryForestClassifier(metric="minkowski", metric_params={"p": 0}).check_params()
+        Traceback (most recent call last):
+            ...
+        ValueError: metric_params['p'] must be a finite number >= 1, got 0
+        """
         self._validate_params()
         engine_metric(self.metric, self.metric_params)
 
     def learning_paused(self) -> AbstractContextManager[Any]:
-        """Return a lock: inside, learning calls of other threads wait for their turn."""
+        """Return a lock: inside, learning calls of other threads wait for their turn.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier().partial_fit([[0], [9]], ["a", "b"])
+        >>> with forest.learning_paused():
+        ...     forest.examples_seen == forest.stats()["examples_seen"]
+        True
+        """
         turns: Turns = self.__dict__.get("_turns") or self.__dict__.setdefault("_turns", Turns())
         return turns.taken()
 
@@ -167,6 +185,21 @@ class BaseBoundaryForest(BaseEstimator):
         ----------
         recorder : Recorder or None
             Whoever writes batches down; None ends it.
+
+        Examples
+        --------
+        >>> from contextlib import contextmanager
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> class Printed:
+        ...     @contextmanager
+        ...     def recording(self, batch):
+        ...         print(len(batch), "examples after", batch.first)
+        ...         yield
+        >>> forest = BoundaryForestClassifier()
+        >>> forest.record_with(Printed())
+        >>> forest.partial_fit([[0], [9]], ["a", "b"]).examples_seen
+        2 examples after 0
+        2
         """
         self._recorder = recorder
 
@@ -177,6 +210,16 @@ class BaseBoundaryForest(BaseEstimator):
         ----------
         batch : Batch
             What a learning call was given after it was checked.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> from boundary_forest.estimators import Batch
+        >>> forest = BoundaryForestClassifier()
+        >>> forest.learn_batch(Batch(np.array([[0.0], [9.0]]), np.array(["a", "b"])))
+        >>> forest.predict([[8.0]]).tolist()
+        ['b']
         """
         with self.learning_paused():
             fitted = self._fitted
@@ -335,7 +378,7 @@ class BaseBoundaryForest(BaseEstimator):
         >>> from boundary_forest import BoundaryForestClassifier
         >>> forest = BoundaryForestClassifier(n_estimators=2, random_state=0)
         >>> forest.fit([[0], [9], [5]], ["a", "b", "a"]).trees()
-        [(array([0, 1]), array([-1,  0])), (array([1, 0]), array([-1,  1]))]
+        [(array([0, 1, 2]), array([-1,  0,  1])), (array([1, 0, 2]), array([-1,  1,  1]))]
         """
         return self._learned().trees()
 

@@ -62,11 +62,20 @@ def put_together(policy: type[LabelPolicy], parts: Parts, *, positions: str = "c
     positions : {"copied", "kept", "mapped"}, default="copied"
         What becomes of the array of positions, as for the engine.
     """
+    return filled(unfilled(policy, parts), parts.state, positions=positions)
+
+
+def unfilled(policy: type[LabelPolicy], parts: Parts) -> Fitted:
+    """Return the fitted forest of these parts, whose engine still has no state."""
     column: Callable[[str], NDArray[Any]] = parts.columns.__getitem__
     labels = policy.from_parameters(parts.parameters).loaded(
         parts.labels, column, parts.settings.label_length
     )
-    labels.check_state(parts.state)
-    engine = new_engine(parts.settings, labels)
-    engine.restore(parts.state, positions)
-    return Fitted(engine, parts.settings, labels, parts.feature_names)
+    return Fitted(new_engine(parts.settings, labels), parts.settings, labels, parts.feature_names)
+
+
+def filled(fitted: Fitted, state: dict[str, Any], *, positions: str) -> Fitted:
+    """Return the same with the engine's state put back."""
+    fitted.labels.check_state(state)
+    fitted.engine.restore(state, positions)
+    return fitted

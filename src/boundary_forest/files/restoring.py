@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.blocks import slices
-from boundary_forest.estimators.copying import Parts, put_together
+from boundary_forest.estimators.copying import Parts, filled, unfilled
 from boundary_forest.estimators.element_type import ELEMENT_TYPES
 from boundary_forest.estimators.fitted import TREE_PARAMETERS, Fitted, Settings
 from boundary_forest.estimators.ids import as_ids, engine_ids, kind_of
@@ -81,13 +81,17 @@ def _fitted(
             seed=_whole(forest, "seed", 2**64 - 1),
             ids=kind_of(ids),
         )
-    state["ids"] = None if ids is None else engine_ids(ids)
-    feature_names = _feature_names(file, forest, n_features)
+        feature_names = _feature_names(file, forest, n_features)
+        parts = Parts(settings, in_use, forest, _Columns(file), feature_names, state)
+        fitted = unfilled(kind.label_policy, parts)
+    if ids is not None:
+        state["ids"] = engine_ids(ids)
+        with file.checking("ids"):
+            fitted.engine.check_ids(state["ids"])
     # Read after all else was found sound; the engine keeps the array as it is.
     state["positions"] = file.mapped("positions") if mapped else _checked_positions(file)
-    parts = Parts(settings, in_use, forest, _Columns(file), feature_names, state)
     with file.checking():
-        return put_together(kind.label_policy, parts, positions="mapped" if mapped else "kept")
+        return filled(fitted, state, positions="mapped" if mapped else "kept")
 
 
 class _Columns(dict[str, NDArray[Any]]):
@@ -106,7 +110,7 @@ def _ids(file: ModelFile, forest: dict[str, Any], n: int) -> NDArray[Any] | None
         return None
     ids = read_column(file, "ids")
     with file.checking("ids"):
-        if ids.dtype != as_ids(ids, n).dtype:
+        if len(ids) != n or ids.dtype != as_ids(ids, n).dtype:
             raise ValueError("ids must be int64 or str, one for each stored example")
     return ids
 
@@ -140,6 +144,7 @@ def _engine_state(file: ModelFile, forest: dict[str, Any], n: int) -> dict[str, 
             **{name: file.array(name, "uint32") for name in TREE_ARRAYS},
             "labels": labels,
             "arrivals": arrivals,
+            "ids": None,
         }
 
 

@@ -130,10 +130,10 @@ class ClassLabels:
     ) -> Self:
         """Return the policy with the classes of a file or a copy, each of which shows."""
         table = ClassTable(column("classes"), column("class_codes"))
-        table.check()
         return replace(self, codes=Codes(table), n_declared=len(table.classes))
 
     def check_state(self, state: Mapping[str, Any]) -> None:
-        """Refuse a state that has more classes than there are."""
+        """Refuse a table that could not have come about, and a state with more classes."""
+        self.codes.table.check()
         if state["n_classes"] > len(self.codes.table.classes):
             raise ValueError("labels has more classes than classes")
