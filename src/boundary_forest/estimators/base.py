@@ -37,6 +37,22 @@ from boundary_forest.estimators.turns import Turns
 _NOT_COPIED = ("_fitted", "_recorder", "_turns")
 
 
+PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
+    "n_estimators": [Interval(Integral, 1, 1_000_000, closed="both")],
+    "max_children": [Interval(Integral, 2, 2**32 - 2, closed="both"), None],
+    "metric": [StrOptions(set(METRICS)), callable],
+    "metric_params": [dict, None],
+    "dtype": [StrOptions({"auto", *ELEMENT_TYPES})],
+    "offline": ["boolean"],
+    "n_jobs": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(Integral, None, -1, closed="right"),
+        None,
+    ],
+    "random_state": ["random_state"],
+}
+
+
 class BaseBoundaryForest(BaseEstimator):
     """A forest behind scikit-learn's methods.
 
@@ -51,20 +67,7 @@ class BaseBoundaryForest(BaseEstimator):
 
     label_policy: ClassVar[type[LabelPolicy]]
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_estimators": [Interval(Integral, 1, 1_000_000, closed="both")],
-        "max_children": [Interval(Integral, 2, 2**32 - 2, closed="both"), None],
-        "metric": [StrOptions(set(METRICS)), callable],
-        "metric_params": [dict, None],
-        "dtype": [StrOptions({"auto", *ELEMENT_TYPES})],
-        "offline": ["boolean"],
-        "n_jobs": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Integral, None, -1, closed="right"),
-            None,
-        ],
-        "random_state": ["random_state"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = PARAMETER_CONSTRAINTS
 
     _fitted: Fitted | None = None
     _recorder: Recorder | None = None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryForest
 from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.labels import LabelVectors, Node
 
@@ -85,7 +85,7 @@ class BoundaryForest(BaseBoundaryForest):
     label_policy = LabelVectors
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseBoundaryForest._parameter_constraints,
+        **PARAMETER_CONSTRAINTS,
         "label_metric": [StrOptions(set(LABEL_METRICS)), callable],
         "epsilon": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "estimator": [StrOptions({"shepard_mean", "nearest"}), callable],

@@ -11,7 +11,11 @@ from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from boundary_forest.estimators.base import BaseBoundaryForest, named_neighbors
+from boundary_forest.estimators.base import (
+    PARAMETER_CONSTRAINTS,
+    BaseBoundaryForest,
+    named_neighbors,
+)
 from boundary_forest.estimators.blocks import joined, slices
 from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.errors import as_count
@@ -98,7 +102,7 @@ class BoundaryForestNeighbors(
     label_policy = NoLabels
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseBoundaryForest._parameter_constraints,
+        **PARAMETER_CONSTRAINTS,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "mode": [StrOptions(set(MODES))],
     }
@@ -298,7 +302,8 @@ class BoundaryForestNeighbors(
         >>> graph.nnz, graph.diagonal().tolist()
         (6, [0.0, 0.0, 0.0])
         """
-        fitted, distances, arrivals = self.fit(X, y, ids=ids)._entries(X)
+        self.fit(X, y, ids=ids)
+        fitted, distances, arrivals = self._entries(X)
         if self.metric != "inner_product":  # by which others may be closer than itself
             own = np.arange(len(arrivals))
             hidden = (arrivals != own[:, None]).all(axis=1)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryForest
 from boundary_forest.estimators.labels import Targets
 from boundary_forest.estimators.prequential import PredictThenLearnMixin
 
@@ -78,7 +78,7 @@ class BoundaryForestRegressor(
     label_policy = Targets
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseBoundaryForest._parameter_constraints,
+        **PARAMETER_CONSTRAINTS,
         "epsilon": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     }
 
