@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <string>
@@ -176,6 +177,16 @@ class Forest {
                           to_tuple(std::move(paths.examples), forest_->params()));
   }
 
+  void regrow(std::uint32_t place, const Keys& arrivals, bool answering) {
+    const std::vector<Regrowth> trees = {
+        {place, {arrivals.data(), arrivals.data() + arrivals.shape(0)}, answering}};
+    without_gil([&, forest = forest_] { forest->regrow(trees, run_with(1)); });
+  }
+
+  void succeed(std::uint32_t place) {
+    without_gil([&, forest = forest_] { forest->succeed({&place, 1}); });
+  }
+
   PySnapshot snapshot() { return PySnapshot(forest_); }
 
   nb::tuple digest(const std::optional<Keys>& label_keys) {
@@ -320,10 +331,17 @@ PyType_Slot forest_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(Forest::t
                               {Py_tp_clear, reinterpret_cast<void*>(Forest::clear)},
                               {0, nullptr}};
 
+constexpr const char* neighbors_signature =
+    "def neighbors(self, X: numpy.typing.NDArray[typing.Any], n_neighbors: int, n_jobs: int) -> "
+    "tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.uint64], "
+    "numpy.typing.NDArray[numpy.int64] | list[str] | None]";
+
 NB_MODULE(_core, m) {
   m.doc() = "The compiled Boundary Forest engine.";
-  m.def("instruction_set", &instruction_set, "The instruction set in use: 'scalar' or 'avx2'.");
-  m.def("has_fast_crc32", &has_fast_crc32);
+  m.def("instruction_set", &instruction_set,
+        "Return the instruction set in use: 'scalar', 'avx2' or 'avx512'.");
+  m.def("has_fast_crc32", &has_fast_crc32,
+        "Return whether the processor's carry-less multiplication computes checksums.");
   m.def(
       "crc32",
       [](const nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& data,
@@ -331,22 +349,27 @@ NB_MODULE(_core, m) {
         const auto* bytes = reinterpret_cast<const std::byte*>(data.data());
         return without_gil([&] { return crc32(std::span(bytes, data.size()), crc); });
       },
-      "data"_a, "crc"_a, "zlib's checksum.");
-  m.def("metric_names", [] {
-    nb::list names;
-    for (const std::string& name : metric_names()) names.append(nb::str(name.c_str()));
-    return names;
-  });
-  m.def("element_types", [] {
-    nb::list names;
-    for (const ElementType type : element_types) names.append(nb::str(name_of(type)));
-    return names;
-  });
+      nb::sig("def crc32(data: numpy.typing.NDArray[numpy.uint8] | memoryview, crc: int) -> int"),
+      "data"_a, "crc"_a, "Return zlib's checksum of data that follow others of checksum crc.");
+  m.def("metric_names", &metric_names, "Return the names of the built-in metrics.");
+  m.def(
+      "element_types",
+      [] {
+        std::vector<std::string> names;
+        for (const ElementType type : element_types) names.emplace_back(name_of(type));
+        return names;
+      },
+      "Return the names of the types that positions may be stored as.");
   nb::class_<PySnapshot>(m, "Snapshot",
                          "One published state of a forest, held as long as this object lives.")
-      .def("state", &PySnapshot::state, "with_positions"_a = true)
-      .def("positions", &PySnapshot::positions, "begin"_a, "end"_a)
-      .def("neighbors", &PySnapshot::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a);
+      .def("state", &PySnapshot::state, "with_positions"_a = true,
+           nb::sig("def state(self, with_positions: bool = True) -> dict[str, typing.Any]"),
+           "Return the state as arrays, examples by arrival.")
+      .def("positions", &PySnapshot::positions, "begin"_a, "end"_a,
+           nb::sig("def positions(self, begin: int, end: int) -> numpy.typing.NDArray[typing.Any]"),
+           "Return the rows of examples begin to end, by arrival.")
+      .def("neighbors", &PySnapshot::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a,
+           nb::sig(neighbors_signature), "Return what Forest.neighbors returns, of this state.");
   nb::class_<Forest>(m, "Forest", nb::type_slots(forest_slots),
                      "A forest of boundary trees; see cpp/include/boundary_forest.")
       .def(nb::init<std::uint32_t, std::optional<std::uint32_t>, std::size_t, std::size_t,
@@ -354,25 +377,79 @@ NB_MODULE(_core, m) {
                     std::uint64_t, nb::object, double, const std::string&>(),
            nb::kw_only(), "n_estimators"_a, "max_children"_a.none(), "n_features"_a,
            "label_length"_a, "label_metric"_a, "estimator"_a, "epsilon"_a.none(), "element_type"_a,
-           "seed"_a, "metric"_a, "p"_a, "ids"_a = "none")
-      .def("learn", &Forest::learn, "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none())
-      .def("learn_offline", &Forest::learn_offline, "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none())
+           "seed"_a, "metric"_a, "p"_a, "ids"_a = "none",
+           nb::sig("def __init__(self, *, n_estimators: int, max_children: int | None, "
+                   "n_features: int, label_length: int, label_metric: str | "
+                   "collections.abc.Callable[..., float], estimator: str, epsilon: float | None, "
+                   "element_type: str, seed: int, metric: str | int | "
+                   "collections.abc.Callable[..., float], p: float, ids: str = 'none') -> None"))
+      .def("learn", &Forest::learn, "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none(),
+           nb::sig("def learn(self, X: numpy.typing.NDArray[typing.Any], y: "
+                   "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> None"),
+           "Learn rows in order, block by block.")
+      .def("learn_offline", &Forest::learn_offline, "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none(),
+           nb::sig("def learn_offline(self, X: numpy.typing.NDArray[typing.Any], y: "
+                   "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> None"),
+           "Learn all rows at once, each tree in an order of its own.")
       .def("predict_then_learn", &Forest::predict_then_learn, "X"_a, "y"_a, "n_jobs"_a,
-           "ids"_a = nb::none())
-      .def("check_ids", &Forest::check_ids, "ids"_a)
-      .def("found", &Forest::found, "X"_a, "n_jobs"_a)
-      .def("paths", &Forest::paths, "x"_a)
-      .def("snapshot", &Forest::snapshot)
-      .def("digest", &Forest::digest, "label_keys"_a.none())
-      .def("widen", &Forest::widen, "n_features"_a)
-      .def("restore", &Forest::restore, "state"_a, "positions"_a = "copied")
-      .def_prop_ro("seen", &Forest::seen)
-      .def_prop_ro("n_classes", &Forest::n_classes)
-      .def_prop_ro("label_deviation", &Forest::label_deviation)
-      .def("apply", &Forest::apply, "X"_a, "n_jobs"_a)
-      .def("estimate", &Forest::estimate, "X"_a, "n_jobs"_a)
-      .def("neighbors", &Forest::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a)
-      .def("stats", &Forest::stats);
+           "ids"_a = nb::none(),
+           nb::sig("def predict_then_learn(self, X: numpy.typing.NDArray[typing.Any], y: "
+                   "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> "
+                   "numpy.typing.NDArray[numpy.float64]"),
+           "Learn rows in order, and return the estimate of each from just before.")
+      .def("check_ids", &Forest::check_ids, "ids"_a,
+           nb::sig(
+               "def check_ids(self, ids: numpy.typing.NDArray[numpy.int64] | list[str]) -> None"),
+           "Raise ValueError if an id occurs twice or names a stored example.")
+      .def("regrow", &Forest::regrow, "place"_a, "arrivals"_a, "answering"_a = true,
+           nb::sig("def regrow(self, place: int, arrivals: numpy.typing.NDArray[numpy.uint64], "
+                   "answering: bool = True) -> None"),
+           "Grow a new tree at this place from stored examples, in this order.")
+      .def("succeed", &Forest::succeed, "place"_a,
+           "Let the tree that grows at this place take over from the one that answers there.")
+      .def("apply", &Forest::apply, "X"_a, "n_jobs"_a,
+           nb::sig("def apply(self, X: numpy.typing.NDArray[typing.Any], n_jobs: int) -> "
+                   "numpy.typing.NDArray[numpy.uint64]"),
+           "Return the arrival number of the example that each tree ends at.")
+      .def("estimate", &Forest::estimate, "X"_a, "n_jobs"_a,
+           nb::sig("def estimate(self, X: numpy.typing.NDArray[typing.Any], n_jobs: int) -> "
+                   "numpy.typing.NDArray[numpy.float64]"),
+           "Return what E makes of the examples that the trees end at.")
+      .def("neighbors", &Forest::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a,
+           nb::sig(neighbors_signature), "Return distances, arrival numbers and ids.")
+      .def("found", &Forest::found, "X"_a, "n_jobs"_a,
+           nb::sig("def found(self, X: numpy.typing.NDArray[typing.Any], n_jobs: int) -> "
+                   "tuple[numpy.typing.NDArray[numpy.uint32], numpy.typing.NDArray[numpy.float64], "
+                   "tuple[typing.Any, typing.Any, typing.Any, typing.Any]]"),
+           "Return the examples that the trees end at: numbers, distances, and the examples' "
+           "positions, labels, arrivals and ids.")
+      .def("paths", &Forest::paths, "x"_a,
+           nb::sig("def paths(self, x: numpy.typing.NDArray[typing.Any]) -> "
+                   "tuple[list[tuple[numpy.typing.NDArray[numpy.uint32], "
+                   "numpy.typing.NDArray[numpy.float64]]], numpy.typing.NDArray[numpy.float64], "
+                   "numpy.typing.NDArray[numpy.float64], "
+                   "tuple[typing.Any, typing.Any, typing.Any, typing.Any]]"),
+           "Return each tree's path, the trees' weights, the estimate, and the examples met.")
+      .def("snapshot", &Forest::snapshot, "Return the newest published state, and hold it.")
+      .def("digest", &Forest::digest, "label_keys"_a.none(),
+           nb::sig("def digest(self, label_keys: numpy.typing.NDArray[numpy.uint64] | None) -> "
+                   "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint64]]"),
+           "Return a hash for each tree, and a sum of hashes over the stored examples.")
+      .def("widen", &Forest::widen, "n_features"_a,
+           "Give the stored rows further features, all zero.")
+      .def("restore", &Forest::restore, "state"_a, "positions"_a = "copied",
+           nb::sig("def restore(self, state: dict[str, typing.Any], positions: str = 'copied') -> "
+                   "None"),
+           "Put a state into an empty forest; its positions are 'copied', 'kept' or 'mapped'.")
+      .def("stats", &Forest::stats, nb::sig("def stats(self) -> dict[str, typing.Any]"),
+           "Return counts, costs and bytes.")
+      .def_prop_ro("seen", &Forest::seen, "Examples that have arrived.")
+      .def_prop_ro("n_classes", &Forest::n_classes, "1 + the largest class code that was learned.")
+      .def_prop_ro("label_deviation", &Forest::label_deviation,
+                   "The standard deviation of the labels seen.");
   bind_baselines(m);
 }
 
