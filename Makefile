@@ -8,6 +8,9 @@ BIN := $(VENV)/bin
 ENGINE := $(shell find cpp/include cpp/src bindings -type f 2>/dev/null)
 # An editable install knows the modules that there were; a folder is newer when one comes or goes.
 MODULES := $(shell find src/boundary_forest -type d -not -name __pycache__)
+# The extension's types: made by the build, and kept beside the sources for mypy.
+STUB := src/boundary_forest/_core.pyi
+BUILT_STUB = $(firstword $(shell ls -t build/cp*/_core.pyi 2>/dev/null))
 CPP_FILES = $(shell find cpp bindings -name '*.hpp' -o -name '*.cpp')
 
 .DEFAULT_GOAL := help
@@ -24,6 +27,7 @@ test: $(VENV)/.installed-dev ## the Python tests, on all cores
 	$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/.installed-dev ## style, types, layout of the C++ code, and who may import whom
+	@cmp -s $(BUILT_STUB) $(STUB) || { echo "$(STUB) is not what the bindings say: make format renews it"; exit 1; }
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -31,6 +35,7 @@ lint: $(VENV)/.installed-dev ## style, types, layout of the C++ code, and who ma
 	$(BIN)/lint-imports --no-logo
 
 format: $(VENV)/.installed-dev ## lay out Python and C++ code, and mend what ruff can
+	cp $(BUILT_STUB) $(STUB)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CPP_FILES)

@@ -110,12 +110,26 @@ void bind_baselines(nb::module_& m) {
                         "A cover tree; see cpp/include/boundary_forest/baselines.")
       .def(nb::init<double, std::size_t, const std::string&, bool, bool, nb::object, double>(),
            nb::kw_only(), "base"_a, "n_features"_a, "element_type"_a, "separated"_a, "tight"_a,
-           "metric"_a, "p"_a)
-      .def("insert", &CoverTree::insert, "X"_a)
-      .def("neighbors", &CoverTree::neighbors, "X"_a, "n_neighbors"_a, "epsilon"_a)
-      .def_prop_ro("size", &CoverTree::size)
-      .def_prop_ro("comparisons", &CoverTree::comparisons)
-      .def_prop_ro("nodes", &CoverTree::nodes);
+           "metric"_a, "p"_a,
+           nb::sig("def __init__(self, *, base: float, n_features: int, element_type: str, "
+                   "separated: bool, tight: bool, metric: str | int | "
+                   "collections.abc.Callable[..., float], p: float) -> None"))
+      .def("insert", &CoverTree::insert, "X"_a,
+           nb::sig("def insert(self, X: numpy.typing.NDArray[typing.Any]) -> None"),
+           "Insert rows in order.")
+      .def("neighbors", &CoverTree::neighbors, "X"_a, "n_neighbors"_a, "epsilon"_a,
+           nb::sig("def neighbors(self, X: numpy.typing.NDArray[typing.Any], n_neighbors: int, "
+                   "epsilon: float) -> tuple[numpy.typing.NDArray[numpy.float64], "
+                   "numpy.typing.NDArray[numpy.uint64]]"),
+           "Return distances and arrival numbers, within a factor 1 + epsilon of the nearest.")
+      .def_prop_ro("size", &CoverTree::size, "Rows inserted.")
+      .def_prop_ro("comparisons", &CoverTree::comparisons,
+                   nb::sig("def comparisons(self) -> tuple[int, int]"),
+                   "Distances computed to insert, and to answer.")
+      .def_prop_ro("nodes", &CoverTree::nodes,
+                   nb::sig("def nodes(self) -> tuple[numpy.typing.NDArray[numpy.int32], "
+                           "numpy.typing.NDArray[numpy.uint32]]"),
+                   "Each node's level and parent, by arrival.");
 }
 
 }  // namespace boundary_forest

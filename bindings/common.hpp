@@ -28,16 +28,20 @@ Enum by_name(const std::string& name, std::initializer_list<std::pair<const char
 }
 
 inline ElementType element_type_of(const std::string& name) {
-  return by_name<ElementType>(name, {{"uint8", ElementType::uint8},
-                                     {"float32", ElementType::float32},
-                                     {"float64", ElementType::float64}});
+  for (const ElementType type : element_types)
+    if (name == name_of(type)) return type;
+  throw std::invalid_argument("unknown element type '" + name + "'");
 }
 
 inline ElementType element_type_of(const nb::dlpack::dtype& dtype) {
-  if (dtype == nb::dtype<std::uint8_t>()) return ElementType::uint8;
-  if (dtype == nb::dtype<float>()) return ElementType::float32;
-  if (dtype == nb::dtype<double>()) return ElementType::float64;
-  throw nb::type_error("rows must be uint8, float32 or float64");
+  std::string names;
+  for (const ElementType type : element_types) {
+    const bool same =
+        with_element_type(type, [&](auto zero) { return dtype == nb::dtype<decltype(zero)>(); });
+    if (same) return type;
+    names += (names.empty() ? "" : ", ") + std::string(name_of(type));
+  }
+  throw nb::type_error(("rows must be of one of the types " + names).c_str());
 }
 
 template <class T>

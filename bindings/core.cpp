@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "boundary_forest/checksum.hpp"
 #include "callables.hpp"
 #include "common.hpp"
+#include "conversions.hpp"
 
 namespace boundary_forest {
 
@@ -20,32 +22,43 @@ using namespace nb::literals;
 namespace {
 
 using Labels = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Slots = nb::ndarray<const Slot, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// Positions leave as an array of their own element type.
-nb::object positions_to_numpy(std::vector<std::byte>&& bytes, ElementType type,
-                              std::size_t n_features) {
-  return with_element_type(type, [&](auto zero) {
-    using T = decltype(zero);
-    const std::size_t n = bytes.size() / sizeof(T);
-    std::vector<T> values(n);
-    if (n > 0) std::memcpy(values.data(), bytes.data(), bytes.size());
-    return to_numpy(std::move(values), {n / n_features, n_features});
-  });
-}
+// One published state of a forest, held as long as this lives.
+class PySnapshot {
+ public:
+  explicit PySnapshot(std::shared_ptr<BoundaryForest> forest)
+      : forest_(std::move(forest)),
+        snapshot_(without_gil([&] { return std::make_unique<Snapshot>(*forest_); })) {}
 
-template <class T>
-std::vector<T> to_vector(const nb::handle& array) {
-  const auto values = nb::cast<nb::ndarray<const T, nb::c_contig, nb::device::cpu>>(array);
-  return {values.data(), values.data() + values.size()};
-}
+  nb::dict state(bool with_positions) {
+    return to_dict(without_gil([&] { return snapshot_->state(with_positions); }), forest_->params(),
+                   with_positions);
+  }
+
+  nb::object positions(std::size_t begin, std::size_t end) {
+    Examples examples = without_gil([&] { return snapshot_->examples(begin, end); });
+    return positions_to_numpy(std::move(examples.positions), forest_->params().element_type,
+                              forest_->params().n_features);
+  }
+
+  nb::tuple neighbors(const Array2d& X, std::size_t n, std::size_t n_jobs) {
+    const RowsView rows = view_of(X, forest_->params());
+    return to_tuple(without_gil([&] { return snapshot_->neighbors(rows, n, run_with(n_jobs)); }),
+                    forest_->params());
+  }
+
+ private:
+  std::shared_ptr<BoundaryForest> forest_;
+  std::unique_ptr<Snapshot> snapshot_;  // ends before the forest
+};
 
 class Forest {
  public:
   Forest(std::uint32_t n_T, std::optional<std::uint32_t> k, std::size_t n_features,
          std::size_t label_length, nb::object label_metric, const std::string& estimator,
          std::optional<double> epsilon, const std::string& element_type, std::uint64_t seed,
-         nb::object metric, double p)
+         nb::object metric, double p, const std::string& ids)
       : metric_(std::move(metric)), label_metric_(std::move(label_metric)), p_(p) {
     Params params;
     params.n_T = n_T;
@@ -69,6 +82,8 @@ class Forest {
     params.auto_epsilon = !epsilon.has_value();
     params.element_type = element_type_of(element_type);
     params.seed = seed;
+    params.ids = by_name<IdKind>(
+        ids, {{"none", IdKind::none}, {"int64", IdKind::integer}, {"text", IdKind::text}});
     forest_ = make_forest(params);
   }
 
@@ -86,51 +101,63 @@ class Forest {
     return 0;
   }
 
-  void learn(const Array2d& X, const Labels& y, std::size_t n_jobs) {
+  void learn(const Array2d& X, const Labels& y, std::size_t n_jobs, const nb::object& ids) {
     const RowsView rows = rows_to_learn(X, y);
+    const Ids names = ids_to_learn(ids, rows.n);
     saying_how_far(rows, [&, forest = forest_](std::size_t& learned) {
-      forest->learn(rows, y.data(), run(n_jobs), learned);
+      forest->learn(rows, y.data(), run_with(n_jobs), learned, names);
     });
   }
 
-  nb::object predict_then_learn(const Array2d& X, const Labels& y, std::size_t n_jobs) {
+  nb::object predict_then_learn(const Array2d& X, const Labels& y, std::size_t n_jobs,
+                                const nb::object& ids) {
     const RowsView rows = rows_to_learn(X, y);
+    const Ids names = ids_to_learn(ids, rows.n);
     Table<double> answers;
     saying_how_far(rows, [&, forest = forest_](std::size_t& learned) {
-      answers = forest->predict_then_learn(rows, y.data(), run(n_jobs), learned);
+      answers = forest->predict_then_learn(rows, y.data(), run_with(n_jobs), learned, names);
     });
     return to_numpy(std::move(answers));
   }
 
-  void learn_offline(const Array2d& X, const Labels& y, std::size_t n_jobs) {
+  void learn_offline(const Array2d& X, const Labels& y, std::size_t n_jobs, const nb::object& ids) {
     const RowsView rows = rows_to_learn(X, y);
-    without_gil([&, forest = forest_] { forest->learn_offline(rows, y.data(), run(n_jobs)); });
+    const Ids names = ids_to_learn(ids, rows.n);
+    without_gil(
+        [&, forest = forest_] { forest->learn_offline(rows, y.data(), run_with(n_jobs), names); });
+  }
+
+  void check_ids(const nb::object& ids) {
+    const Ids names = ids_from(ids);
+    without_gil([&, forest = forest_] { forest->check_ids(names); });
   }
 
   nb::object apply(const Array2d& X, std::size_t n_jobs) {
     const RowsView rows = view(X);
     return to_numpy(
-        without_gil([&, forest = forest_] { return forest->apply(rows, run(n_jobs)); }));
+        without_gil([&, forest = forest_] { return forest->apply(rows, run_with(n_jobs)); }));
   }
 
   nb::object estimate(const Array2d& X, std::size_t n_jobs) {
     const RowsView rows = view(X);
     return to_numpy(
-        without_gil([&, forest = forest_] { return forest->estimate(rows, run(n_jobs)); }));
+        without_gil([&, forest = forest_] { return forest->estimate(rows, run_with(n_jobs)); }));
   }
 
   nb::tuple neighbors(const Array2d& X, std::size_t n, std::size_t n_jobs) {
     const RowsView rows = view(X);
-    Neighbors found =
-        without_gil([&, forest = forest_] { return forest->neighbors(rows, n, run(n_jobs)); });
-    return nb::make_tuple(to_numpy(std::move(found.distances)),
-                          to_numpy(std::move(found.arrivals)));
+    return to_tuple(
+        without_gil([&, forest = forest_] { return forest->neighbors(rows, n, run_with(n_jobs)); }),
+        forest_->params());
   }
 
   nb::tuple found(const Array2d& X, std::size_t n_jobs) {
     const RowsView rows = view(X);
-    return to_tuple(
-        without_gil([&, forest = forest_] { return forest->found(rows, run(n_jobs)); }));
+    Answers answers =
+        without_gil([&, forest = forest_] { return forest->found(rows, run_with(n_jobs)); });
+    return nb::make_tuple(to_numpy(std::move(answers.found.places)),
+                          to_numpy(std::move(answers.found.distances)),
+                          to_tuple(std::move(answers.examples), forest_->params()));
   }
 
   nb::tuple paths(const Array2d& x) {
@@ -138,20 +165,45 @@ class Forest {
     if (row.n != 1) throw std::invalid_argument("one row is explained at a time");
     Paths paths = without_gil([&, forest = forest_] { return forest->paths(row); });
     nb::list trees;
-    for (Found& path : paths.trees) trees.append(to_tuple(std::move(path)));
+    for (Found& path : paths.trees) {
+      const std::size_t n = path.places.columns;
+      trees.append(nb::make_tuple(to_numpy(std::move(path.places.values), {n}),
+                                  to_numpy(std::move(path.distances.values), {n})));
+    }
     const std::size_t n = paths.weights.size();
     const std::size_t length = paths.estimate.size();
     return nb::make_tuple(trees, to_numpy(std::move(paths.weights), {n}),
-                          to_numpy(std::move(paths.estimate), {1, length}));
+                          to_numpy(std::move(paths.estimate), {1, length}),
+                          to_tuple(std::move(paths.examples), forest_->params()));
   }
 
-  nb::tuple examples(const Slots& slots) {
-    const std::span<const Slot> wanted(slots.data(), slots.shape(0));
-    Examples found = without_gil([&, forest = forest_] { return forest->examples(wanted); });
-    return to_tuple(std::move(found));
+  void regrow(std::uint32_t place, const Keys& arrivals, bool answering) {
+    const std::vector<Regrowth> trees = {
+        {place, {arrivals.data(), arrivals.data() + arrivals.shape(0)}, answering}};
+    without_gil([&, forest = forest_] { forest->regrow(trees, run_with(1)); });
+  }
+
+  void succeed(std::uint32_t place) {
+    without_gil([&, forest = forest_] { forest->succeed({&place, 1}); });
+  }
+
+  PySnapshot snapshot() { return PySnapshot(forest_); }
+
+  nb::tuple digest(const std::optional<Keys>& label_keys) {
+    std::span<const std::uint64_t> keys;
+    if (label_keys) keys = {label_keys->data(), label_keys->shape(0)};
+    const Digest digest = without_gil([&, forest = forest_] { return forest->digest(keys); });
+    std::vector<std::uint64_t> trees;
+    for (const auto& of_tree : digest.trees)
+      trees.insert(trees.end(), of_tree.begin(), of_tree.end());
+    const std::size_t n = digest.trees.size();
+    return nb::make_tuple(
+        to_numpy(std::move(trees), {n, 2}),
+        to_numpy(std::vector(digest.examples.begin(), digest.examples.end()), {2}));
   }
 
   std::uint64_t seen() { return forest_->seen(); }
+  std::uint32_t n_classes() { return forest_->n_classes(); }
   double label_deviation() { return forest_->label_deviation(); }
 
   nb::dict stats() {
@@ -164,7 +216,8 @@ class Forest {
     bytes["positions"] = stats.position_bytes;
     bytes["examples"] = stats.example_bytes;
     bytes["trees"] = stats.tree_bytes;
-    bytes["total"] = stats.position_bytes + stats.example_bytes + stats.tree_bytes;
+    bytes["ids"] = stats.id_bytes;
+    bytes["total"] = stats.position_bytes + stats.example_bytes + stats.tree_bytes + stats.id_bytes;
     nb::list nodes;
     for (const NodeId n : stats.nodes) nodes.append(n);
     all["examples_seen"] = stats.seen;
@@ -175,42 +228,6 @@ class Forest {
     all["bytes"] = bytes;
     all["instruction_set"] = instruction_set();
     return all;
-  }
-
-  nb::dict state(bool with_positions) {
-    BoundaryForest::State state =
-        without_gil([&, forest = forest_] { return forest->state(with_positions); });
-    const std::size_t n_sums = state.spread.size();
-    const std::size_t n_trees = state.tree_sizes.size();
-    const std::size_t n_nodes = state.node_examples.size();
-    nb::dict all;
-    all["seen"] = state.seen;
-    all["n_classes"] = state.n_classes;
-    all["spread"] = to_numpy(std::move(state.spread), {n_sums});
-    all["counts"] = nb::make_tuple(state.learn.comparisons, state.learn.evaluations,
-                                   state.query.comparisons, state.query.evaluations);
-    all["tree_sizes"] = to_numpy(std::move(state.tree_sizes), {n_trees});
-    all["node_examples"] = to_numpy(std::move(state.node_examples), {n_nodes});
-    all["node_parents"] = to_numpy(std::move(state.node_parents), {n_nodes});
-    nb::tuple examples = to_tuple(std::move(state.examples));
-    if (with_positions) all["positions"] = examples[0];
-    all["labels"] = examples[1];
-    all["arrivals"] = examples[2];
-    return all;
-  }
-
-  // A view of stored rows from slot `first` on, as many as lie side by side.
-  nb::object rows_from(Slot first) {
-    const std::span<const std::byte> rows = forest_->rows_from(first);
-    const std::size_t n_features = forest_->params().n_features;
-    const nb::capsule owner(new std::shared_ptr<BoundaryForest>(forest_), [](void* p) noexcept {
-      delete static_cast<std::shared_ptr<BoundaryForest>*>(p);
-    });
-    return with_element_type(forest_->params().element_type, [&](auto zero) {
-      using T = decltype(zero);
-      const std::size_t n = rows.size() / sizeof(T) / n_features;
-      return nb::cast(nb::ndarray<nb::numpy, const T>(rows.data(), {n, n_features}, owner));
-    });
   }
 
   // The positions' array is "copied"; or it is "kept", and must not be written any more; or it is
@@ -225,9 +242,15 @@ class Forest {
     state.learn = {nb::cast<std::uint64_t>(counts[0]), nb::cast<std::uint64_t>(counts[1])};
     state.query = {nb::cast<std::uint64_t>(counts[2]), nb::cast<std::uint64_t>(counts[3])};
     state.tree_sizes = to_vector<NodeId>(all["tree_sizes"]);
-    state.node_examples = to_vector<Slot>(all["node_examples"]);
+    if (all.contains("tree_places"))
+      state.tree_places = to_vector<std::uint32_t>(all["tree_places"]);
+    if (all.contains("tree_generations"))
+      state.tree_generations = to_vector<std::uint32_t>(all["tree_generations"]);
+    state.node_examples = to_vector<std::uint32_t>(all["node_examples"]);
     state.node_parents = to_vector<NodeId>(all["node_parents"]);
-    state.examples = {{}, to_vector<double>(all["labels"]), to_vector<Arrival>(all["arrivals"])};
+    state.examples = {
+        {}, to_vector<double>(all["labels"]), to_vector<Arrival>(all["arrivals"]), {}};
+    if (all.contains("ids")) state.examples.ids = ids_from(all["ids"]);
     const SavedRows rows = rows_in(nb::cast<Array2d>(all["positions"]), positions);
     const nb::gil_scoped_release nogil;
     forest_->restore(state, rows);
@@ -236,39 +259,36 @@ class Forest {
   // The stored rows get further features, all zero. A new engine takes this one's place, so calls
   // that are under way end on the one they began with; not while another thread learns.
   void widen(std::size_t n_features) {
-    BoundaryForest::State state = without_gil([&, forest = forest_] { return forest->state(); });
     Params params = forest_->params();
-    const std::size_t before = params.n_features * size_of(params.element_type);
-    const std::size_t after = n_features * size_of(params.element_type);
-    if (after < before) throw std::invalid_argument("a forest cannot become narrower");
-    const std::size_t n = state.examples.arrivals.size();
-    std::vector<std::byte> positions(n * after);
-    for (std::size_t i = 0; i < n; ++i)
-      std::copy_n(state.examples.positions.data() + i * before, before,
-                  positions.data() + i * after);
-    state.examples.positions = std::move(positions);
     params.n_features = n_features;
-    std::shared_ptr<BoundaryForest> wider = make_forest(params);
-    without_gil([&] { wider->restore(state); });
-    forest_ = std::move(wider);
+    std::unique_ptr<Metric> d = metric_for(params);
+    forest_ = without_gil([&, forest = forest_]() -> std::shared_ptr<BoundaryForest> {
+      return forest->widened(n_features, std::move(d));
+    });
   }
 
  private:
   std::shared_ptr<BoundaryForest> make_forest(const Params& params) const {
     params.validate();
+    return std::make_shared<BoundaryForest>(params, metric_for(params));
+  }
+
+  std::unique_ptr<Metric> metric_for(const Params& params) const {
     const bool needs_non_negative = params.estimator != Estimator::nearest;
-    return std::make_shared<BoundaryForest>(
-        params,
-        make_metric(metric_, p_, params.element_type, params.n_features, needs_non_negative));
+    return make_metric(metric_, p_, params.element_type, params.n_features, needs_non_negative);
   }
 
   RowsView view(const Array2d& X) const {
     if (is_inside(metric_) || is_inside(label_metric_))
       throw std::runtime_error("a metric must not call the forest that is calling it");
-    if (X.shape(1) != forest_->params().n_features)
-      throw std::invalid_argument("X has " + std::to_string(X.shape(1)) + " features, expected " +
-                                  std::to_string(forest_->params().n_features));
-    return {static_cast<const std::byte*>(X.data()), X.shape(0), element_type_of(X.dtype())};
+    return view_of(X, forest_->params());
+  }
+
+  Ids ids_to_learn(const nb::object& given, std::size_t n) const {
+    Ids ids = ids_from(given);
+    if (n > 0 && (ids.kind() != forest_->params().ids || (!given.is_none() && ids.size() != n)))
+      throw std::invalid_argument("ids must be one a row, of the forest's kind, or None");
+    return ids;
   }
 
   RowsView rows_to_learn(const Array2d& X, const Labels& y) const {
@@ -278,19 +298,6 @@ class Forest {
     if (y.shape(0) != rows.n || y.shape(1) != forest_->params().label_length)
       throw std::invalid_argument("y must have one row a row of X and label_length columns");
     return rows;
-  }
-
-  nb::tuple to_tuple(Found&& found) const {
-    return nb::make_tuple(to_numpy(std::move(found.slots)), to_numpy(std::move(found.distances)));
-  }
-
-  nb::tuple to_tuple(Examples&& examples) const {
-    const Params& params = forest_->params();
-    const std::size_t n = examples.arrivals.size();
-    return nb::make_tuple(
-        positions_to_numpy(std::move(examples.positions), params.element_type, params.n_features),
-        to_numpy(std::move(examples.labels), {n, params.label_length}),
-        to_numpy(std::move(examples.arrivals), {n}));
   }
 
   SavedRows rows_in(const Array2d& array, const std::string& how) const {
@@ -312,9 +319,6 @@ class Forest {
     return rows;
   }
 
-  // Ctrl-C between blocks ends the call.
-  static Run run(std::size_t n_jobs) { return {n_jobs, check_signals}; }
-
   nb::object metric_;        // a name, an address or a callable
   nb::object label_metric_;  // a name or a callable
   double p_;
@@ -327,10 +331,17 @@ PyType_Slot forest_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(Forest::t
                               {Py_tp_clear, reinterpret_cast<void*>(Forest::clear)},
                               {0, nullptr}};
 
+constexpr const char* neighbors_signature =
+    "def neighbors(self, X: numpy.typing.NDArray[typing.Any], n_neighbors: int, n_jobs: int) -> "
+    "tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.uint64], "
+    "numpy.typing.NDArray[numpy.int64] | list[str] | None]";
+
 NB_MODULE(_core, m) {
   m.doc() = "The compiled Boundary Forest engine.";
-  m.def("instruction_set", &instruction_set, "The instruction set in use: 'scalar' or 'avx2'.");
-  m.def("has_fast_crc32", &has_fast_crc32);
+  m.def("instruction_set", &instruction_set,
+        "Return the instruction set in use: 'scalar', 'avx2' or 'avx512'.");
+  m.def("has_fast_crc32", &has_fast_crc32,
+        "Return whether the processor's carry-less multiplication computes checksums.");
   m.def(
       "crc32",
       [](const nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& data,
@@ -338,31 +349,107 @@ NB_MODULE(_core, m) {
         const auto* bytes = reinterpret_cast<const std::byte*>(data.data());
         return without_gil([&] { return crc32(std::span(bytes, data.size()), crc); });
       },
-      "data"_a, "crc"_a, "zlib's checksum.");
+      nb::sig("def crc32(data: numpy.typing.NDArray[numpy.uint8] | memoryview, crc: int) -> int"),
+      "data"_a, "crc"_a, "Return zlib's checksum of data that follow others of checksum crc.");
+  m.def("metric_names", &metric_names, "Return the names of the built-in metrics.");
+  m.def(
+      "element_types",
+      [] {
+        std::vector<std::string> names;
+        for (const ElementType type : element_types) names.emplace_back(name_of(type));
+        return names;
+      },
+      "Return the names of the types that positions may be stored as.");
+  nb::class_<PySnapshot>(m, "Snapshot",
+                         "One published state of a forest, held as long as this object lives.")
+      .def("state", &PySnapshot::state, "with_positions"_a = true,
+           nb::sig("def state(self, with_positions: bool = True) -> dict[str, typing.Any]"),
+           "Return the state as arrays, examples by arrival.")
+      .def("positions", &PySnapshot::positions, "begin"_a, "end"_a,
+           nb::sig("def positions(self, begin: int, end: int) -> numpy.typing.NDArray[typing.Any]"),
+           "Return the rows of examples begin to end, by arrival.")
+      .def("neighbors", &PySnapshot::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a,
+           nb::sig(neighbors_signature), "Return what Forest.neighbors returns, of this state.");
   nb::class_<Forest>(m, "Forest", nb::type_slots(forest_slots),
                      "A forest of boundary trees; see cpp/include/boundary_forest.")
       .def(nb::init<std::uint32_t, std::optional<std::uint32_t>, std::size_t, std::size_t,
                     nb::object, const std::string&, std::optional<double>, const std::string&,
-                    std::uint64_t, nb::object, double>(),
+                    std::uint64_t, nb::object, double, const std::string&>(),
            nb::kw_only(), "n_estimators"_a, "max_children"_a.none(), "n_features"_a,
            "label_length"_a, "label_metric"_a, "estimator"_a, "epsilon"_a.none(), "element_type"_a,
-           "seed"_a, "metric"_a, "p"_a)
-      .def("learn", &Forest::learn, "X"_a, "y"_a, "n_jobs"_a)
-      .def("learn_offline", &Forest::learn_offline, "X"_a, "y"_a, "n_jobs"_a)
-      .def("predict_then_learn", &Forest::predict_then_learn, "X"_a, "y"_a, "n_jobs"_a)
-      .def("found", &Forest::found, "X"_a, "n_jobs"_a)
-      .def("paths", &Forest::paths, "x"_a)
-      .def("examples", &Forest::examples, "slots"_a)
-      .def("widen", &Forest::widen, "n_features"_a)
-      .def("rows_from", &Forest::rows_from, "first"_a)
-      .def("restore", &Forest::restore, "state"_a, "positions"_a = "copied")
-      .def_prop_ro("seen", &Forest::seen)
-      .def_prop_ro("label_deviation", &Forest::label_deviation)
-      .def("apply", &Forest::apply, "X"_a, "n_jobs"_a)
-      .def("estimate", &Forest::estimate, "X"_a, "n_jobs"_a)
-      .def("neighbors", &Forest::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a)
-      .def("stats", &Forest::stats)
-      .def("state", &Forest::state, "with_positions"_a = true);
+           "seed"_a, "metric"_a, "p"_a, "ids"_a = "none",
+           nb::sig("def __init__(self, *, n_estimators: int, max_children: int | None, "
+                   "n_features: int, label_length: int, label_metric: str | "
+                   "collections.abc.Callable[..., float], estimator: str, epsilon: float | None, "
+                   "element_type: str, seed: int, metric: str | int | "
+                   "collections.abc.Callable[..., float], p: float, ids: str = 'none') -> None"))
+      .def("learn", &Forest::learn, "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none(),
+           nb::sig("def learn(self, X: numpy.typing.NDArray[typing.Any], y: "
+                   "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> None"),
+           "Learn rows in order, block by block.")
+      .def("learn_offline", &Forest::learn_offline, "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none(),
+           nb::sig("def learn_offline(self, X: numpy.typing.NDArray[typing.Any], y: "
+                   "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> None"),
+           "Learn all rows at once, each tree in an order of its own.")
+      .def("predict_then_learn", &Forest::predict_then_learn, "X"_a, "y"_a, "n_jobs"_a,
+           "ids"_a = nb::none(),
+           nb::sig("def predict_then_learn(self, X: numpy.typing.NDArray[typing.Any], y: "
+                   "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> "
+                   "numpy.typing.NDArray[numpy.float64]"),
+           "Learn rows in order, and return the estimate of each from just before.")
+      .def("check_ids", &Forest::check_ids, "ids"_a,
+           nb::sig(
+               "def check_ids(self, ids: numpy.typing.NDArray[numpy.int64] | list[str]) -> None"),
+           "Raise ValueError if an id occurs twice or names a stored example.")
+      .def("regrow", &Forest::regrow, "place"_a, "arrivals"_a, "answering"_a = true,
+           nb::sig("def regrow(self, place: int, arrivals: numpy.typing.NDArray[numpy.uint64], "
+                   "answering: bool = True) -> None"),
+           "Grow a new tree at this place from stored examples, in this order.")
+      .def("succeed", &Forest::succeed, "place"_a,
+           "Let the tree that grows at this place take over from the one that answers there.")
+      .def("apply", &Forest::apply, "X"_a, "n_jobs"_a,
+           nb::sig("def apply(self, X: numpy.typing.NDArray[typing.Any], n_jobs: int) -> "
+                   "numpy.typing.NDArray[numpy.uint64]"),
+           "Return the arrival number of the example that each tree ends at.")
+      .def("estimate", &Forest::estimate, "X"_a, "n_jobs"_a,
+           nb::sig("def estimate(self, X: numpy.typing.NDArray[typing.Any], n_jobs: int) -> "
+                   "numpy.typing.NDArray[numpy.float64]"),
+           "Return what E makes of the examples that the trees end at.")
+      .def("neighbors", &Forest::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a,
+           nb::sig(neighbors_signature), "Return distances, arrival numbers and ids.")
+      .def("found", &Forest::found, "X"_a, "n_jobs"_a,
+           nb::sig("def found(self, X: numpy.typing.NDArray[typing.Any], n_jobs: int) -> "
+                   "tuple[numpy.typing.NDArray[numpy.uint32], numpy.typing.NDArray[numpy.float64], "
+                   "tuple[typing.Any, typing.Any, typing.Any, typing.Any]]"),
+           "Return the examples that the trees end at: numbers, distances, and the examples' "
+           "positions, labels, arrivals and ids.")
+      .def("paths", &Forest::paths, "x"_a,
+           nb::sig("def paths(self, x: numpy.typing.NDArray[typing.Any]) -> "
+                   "tuple[list[tuple[numpy.typing.NDArray[numpy.uint32], "
+                   "numpy.typing.NDArray[numpy.float64]]], numpy.typing.NDArray[numpy.float64], "
+                   "numpy.typing.NDArray[numpy.float64], "
+                   "tuple[typing.Any, typing.Any, typing.Any, typing.Any]]"),
+           "Return each tree's path, the trees' weights, the estimate, and the examples met.")
+      .def("snapshot", &Forest::snapshot, "Return the newest published state, and hold it.")
+      .def("digest", &Forest::digest, "label_keys"_a.none(),
+           nb::sig("def digest(self, label_keys: numpy.typing.NDArray[numpy.uint64] | None) -> "
+                   "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint64]]"),
+           "Return a hash for each tree, and a sum of hashes over the stored examples.")
+      .def("widen", &Forest::widen, "n_features"_a,
+           "Give the stored rows further features, all zero.")
+      .def("restore", &Forest::restore, "state"_a, "positions"_a = "copied",
+           nb::sig("def restore(self, state: dict[str, typing.Any], positions: str = 'copied') -> "
+                   "None"),
+           "Put a state into an empty forest; its positions are 'copied', 'kept' or 'mapped'.")
+      .def("stats", &Forest::stats, nb::sig("def stats(self) -> dict[str, typing.Any]"),
+           "Return counts, costs and bytes.")
+      .def_prop_ro("seen", &Forest::seen, "Examples that have arrived.")
+      .def_prop_ro("n_classes", &Forest::n_classes, "1 + the largest class code that was learned.")
+      .def_prop_ro("label_deviation", &Forest::label_deviation,
+                   "The standard deviation of the labels seen.");
   bind_baselines(m);
 }
 

@@ -84,7 +84,7 @@ void BlockDescent::step(const BoundaryTree& tree, std::span<const std::uint32_t>
     const std::uint32_t j = places[i];
     queries_[i] = rows[j];
     bounds_[i] = v_may_win ? endings_[j].at.reduced : std::numeric_limits<double>::infinity();
-    v_min_.emplace_back(tree.tie_hash(), tree.store(), block_, rows[j], seen_at(j));
+    v_min_.emplace_back(tree.tie_hash(), tree.store(), query(rows, j));
     if (v_may_win) v_min_[i].consider(children.count, endings_[j].at);
   }
 
@@ -131,14 +131,14 @@ void BlockDescent::step_alone(const BoundaryTree& tree, std::span<const std::uin
     const std::uint32_t j = order_[place];
     Ending& ending = endings_[j];
     Counts cost;
-    if (tree.step(ending.node, ending.at, block_, rows[j], seen_at(j), n_nodes_, cost))
+    if (tree.step(ending.node, ending.at, query(rows, j), cost))
       waiting_.push_back({ending.node, place, place + 1});
     ending.compared += cost.comparisons;
     counts.evaluations += cost.evaluations;
   }
 }
 
-void BlockDescent::train(BoundaryTree& tree, std::span<const std::uint32_t> rows, Slot first,
+void BlockDescent::train(BoundaryTree& tree, std::span<const std::uint32_t> rows,
                          std::uint64_t seen, const double* epsilon, Counts& counts) {
   const NodeId n_before = tree.size();
   Counts descended;
@@ -149,7 +149,7 @@ void BlockDescent::train(BoundaryTree& tree, std::span<const std::uint32_t> rows
     Ending& ending = endings_[j];
     replay(tree, rows[j], seen + j, n_before, ending, counts);
     counts.comparisons += ending.compared;
-    if (tree.learn(first + rows[j], ending.node, epsilon[rows[j]]) && ending.node < n_before)
+    if (tree.learn(block_.slot(rows[j]), ending.node, epsilon[rows[j]]) && ending.node < n_before)
       changed_[ending.node] = 1;
   }
 }
@@ -166,7 +166,8 @@ void BlockDescent::replay(const BoundaryTree& tree, std::uint32_t row, std::uint
     for (NodeId w = tree.parent(v); w != nothing; w = tree.parent(w))
       compared += tree.n_children(w);
     Counts cost;
-    std::tie(ending.node, ending.at) = tree.descend(v, at_v, block_, row, seen, tree.size(), cost);
+    std::tie(ending.node, ending.at) =
+        tree.descend(v, at_v, {block_, row, seen, tree.size()}, cost);
     ending.compared = compared + cost.comparisons;
     counts.evaluations += cost.evaluations;
   };
@@ -185,7 +186,7 @@ void BlockDescent::replay(const BoundaryTree& tree, std::uint32_t row, std::uint
       at_old = tree.leaf(old, block_.position(row));
       ++counts.evaluations;
     }
-    Nearest v_min(tree.tie_hash(), tree.store(), block_, row, seen);
+    Nearest v_min(tree.tie_hash(), tree.store(), {block_, row, seen, tree.size()});
     v_min.consider(old, at_old);
     tree.for_each_distance(
         block_.position(row), children, first_new,

@@ -11,6 +11,25 @@ using kernels::code_width;
 
 namespace {
 
+// How sums of squares in the stored type round, where squares underflow, and from where they may
+// overflow.
+struct SumLimits {
+  double rounding;
+  double tiny;
+  double farthest;
+};
+
+SumLimits limits_of_sums(ElementType stored) {
+  switch (stored) {
+    case ElementType::float32:
+      return {0x1p-24, 0x1p-63, 1e18};
+    case ElementType::uint8:  // queries that are not bytes are compared in double
+    case ElementType::float64:
+      return {0x1p-53, 0x1p-500, 1e150};
+  }
+  __builtin_unreachable();
+}
+
 // Rows and queries are far apart in memory; the next one is asked for while this one is in use.
 void prefetch(const std::byte* row, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);
@@ -35,12 +54,11 @@ CodeSieve::CodeSieve(const Metric& d, const QueryRows& block, ElementType stored
   if (stored != ElementType::uint8) coding_ = choose_coding();
 
   // A sum of D / 16 terms and four more additions, each term rounded three times before it.
-  const bool single = stored == ElementType::float32;
-  const double rounding = single ? 0x1p-24 : 0x1p-53;
+  const SumLimits sums = limits_of_sums(stored);
   const auto D = static_cast<double>(n_features_);
-  slack_ = static_cast<float>(1.0 + 2.0 * (D / 16 + 8) * rounding + 1e-5);
-  tiny_ = static_cast<float>(std::sqrt(D) * (single ? 0x1p-63 : 0x1p-500) / coding_.step);
-  farthest_ = static_cast<float>(std::min((single ? 1e18 : 1e150) / coding_.step, 1e37));
+  slack_ = static_cast<float>(1.0 + 2.0 * (D / 16 + 8) * sums.rounding + 1e-5);
+  tiny_ = static_cast<float>(std::sqrt(D) * sums.tiny / coding_.step);
+  farthest_ = static_cast<float>(std::min(sums.farthest / coding_.step, 1e37));
 
   std::vector<std::uint8_t> codes(stride_);
   for (std::size_t i = 0; i < block.size(); ++i) {

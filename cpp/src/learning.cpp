@@ -6,111 +6,122 @@
 #include "boundary_forest/boundary_forest.hpp"
 #include "boundary_forest/rng.hpp"
 #include "boundary_forest/stack_memory.hpp"
+#include "sieves.hpp"
 
 namespace boundary_forest {
 
 BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
     : params_((params.validate(), params)),
-      d_(std::move(d)),
+      settings_(std::make_shared<TreeSettings>(TreeSettings{std::move(d)})),
       plain_(plain_path()),
-      store_(params.element_type, params.n_features, params.label_length),
+      store_(params.element_type, params.n_features, params.label_length, params.ids),
       publication_(params) {
-  if (d_->may_be_negative() && params_.estimator != Estimator::nearest)
+  if (settings_->d->may_be_negative() && params_.estimator != Estimator::nearest)
     throw std::invalid_argument(
         "metric 'inner_product' may be negative, and a Shepard vote or mean needs distances >= 0; "
         "use it for retrieval, or choose metric='cosine'");
   progress_.spread = Spread(params.label_length);
 }
 
+BoundaryForest::Grown BoundaryForest::make_tree(std::uint32_t place,
+                                                std::uint32_t generation) const {
+  // Trees refer to the store to read rows and labels; they change nothing there.
+  auto& store = const_cast<ExampleStore&>(store_);
+  Grown grown;
+  grown.tree = std::make_unique<BoundaryTree>(place, generation, params_, settings_, store);
+  return grown;
+}
+
 void BoundaryForest::make_trees() {
-  tree_costs_.resize(params_.n_T);
-  trees_.reserve(params_.n_T);
-  for (std::uint32_t i = 0; i < params_.n_T; ++i)
-    trees_.push_back(std::make_unique<BoundaryTree>(i, params_, *d_, store_));
+  trees_.reserve(params_.n_held());
+  for (std::uint32_t i = 0; i < params_.n_held(); ++i)
+    trees_.push_back(make_tree(params_.first_tree + i, 0));
 }
 
 template <class F>
 void BoundaryForest::for_each_tree(const Run& run, F&& f) {
   const std::size_t n_threads = params_.label_function ? 1 : threads(run);
-  pool_.parallel_for(trees_.size(), n_threads, [&](std::size_t i) { f(i, *trees_[i]); });
+  pool_.parallel_for(trees_.size(), n_threads, [&](std::size_t i) { f(i, trees_[i]); });
 }
 
 // Tree i takes example i as its root and the other n_T - 1 in its own random order.
 void BoundaryForest::BFInitialization(const Run& run) {
   const auto n_T = params_.n_T;
   const QueryRows examples(store_, 0, n_T);
-  const double epsilon = params_.auto_epsilon ? progress_.spread.epsilon() : params_.epsilon;
+  const double epsilon = epsilon_now();
   make_trees();
-  for_each_tree(run, [&](std::size_t i, BoundaryTree& tree) {
-    tree.plant(static_cast<Slot>(i));
+  for_each_tree(run, [&](std::size_t, Grown& grown) {
+    const std::uint32_t i = grown.tree->place();
+    grown.tree->plant(i);
     std::uint64_t seen = 1;
-    for (const Slot y : shuffled(n_T, params_.seed, i))
-      if (y != i) tree.BTTrain(examples, y, y, seen++, epsilon, tree_costs_[i]);
+    for (const std::uint32_t y : shuffled(n_T, params_.seed, i))
+      if (y != i) grown.tree->BTTrain(examples, y, seen++, epsilon, grown.cost);
   });
+  close_block(store_.size());
+  for (Slot slot = 0; slot < n_T; ++slot)  // which was held while it waited
+    store_.let_go(slot, publication_.newest().number + 1);
 }
 
 // The n staged examples from `first` on, in order of arrival. Where v is not null, v[y * n_T + i]
 // becomes what tree i would have answered to example y.
 void BoundaryForest::BFTrain(Slot first, std::size_t n, const Run& run, Leaf* v) {
+  const std::size_t n_T = params_.n_held();
   StackMemory memory;
   const QueryRows examples(store_, first, n, &memory);
   const std::pmr::vector<double> epsilon = thresholds(first, n, &memory);
-  const std::unique_ptr<Sieve> sieve = sieve_for(examples);
-  if (sieve) {
-    std::vector<std::uint32_t> rows(n);
-    std::iota(rows.begin(), rows.end(), 0);
-    for_each_tree(run, [&](std::size_t i, BoundaryTree& tree) {
+  const Sieves sieves(examples, plain_, trees_, [](const Grown& grown) { return &*grown.tree; });
+  for_each_tree(run, [&](std::size_t i, Grown& grown) {
+    const auto answer = [&](std::size_t y, const Leaf& v_i) {
+      if (v != nullptr && grown.answering) v[y * n_T + i] = v_i;
+    };
+    if (const Sieve* sieve = sieves.of(*grown.tree)) {
       BlockDescent block(examples, *sieve);
-      block.train(tree, rows, first, progress_.seen, epsilon.data(), tree_costs_[i]);
-      for (std::size_t y = 0; v != nullptr && y < n; ++y)
-        v[y * params_.n_T + i] = block.endings()[y].at;
-    });
-    return;
-  }
-  for_each_tree(run, [&](std::size_t i, BoundaryTree& tree) {
-    for (std::size_t y = 0; y < n; ++y) {
-      const Leaf v_i = tree.BTTrain(examples, y, first + static_cast<Slot>(y), progress_.seen + y,
-                                    epsilon[y], tree_costs_[i]);
-      if (v != nullptr) v[y * params_.n_T + i] = v_i;
+      block.train(*grown.tree, sieves.all_rows(), progress_.seen, epsilon.data(), grown.cost);
+      for (std::size_t y = 0; y < n; ++y) answer(y, block.endings()[y].at);
+      return;
     }
+    for (std::size_t y = 0; y < n; ++y)
+      answer(y, grown.tree->BTTrain(examples, y, progress_.seen + y, epsilon[y], grown.cost));
   });
 }
 
-// What compares many rows at once, or null where they go through the plain algorithm, one by one.
-std::unique_ptr<Sieve> BoundaryForest::sieve_for(const QueryRows& rows) const {
-  return plain_ || rows.size() < BlockDescent::worth_it ? nullptr : d_->sieve(rows);
+// An empty tree learns examples in the given order; the first becomes its root.
+void BoundaryForest::grow(Grown& grown, const QueryRows& examples,
+                          std::span<const std::uint32_t> order, double epsilon, const Sieve* sieve,
+                          const Run& run) const {
+  BoundaryTree& tree = *grown.tree;
+  const std::vector<double> epsilons(sieve != nullptr ? examples.size() : 0, epsilon);
+  tree.plant(examples.slot(order[0]));
+  for (std::size_t seen = 1; seen < order.size();) {
+    const std::size_t n = std::min(order.size() - seen, block_rows(seen));
+    const std::span<const std::uint32_t> block = order.subspan(seen, n);
+    if (sieve != nullptr)
+      BlockDescent(examples, *sieve).train(tree, block, seen, epsilons.data(), grown.cost);
+    else
+      for (std::size_t j = 0; j < n; ++j)
+        tree.BTTrain(examples, block[j], seen + j, epsilon, grown.cost);
+    seen += n;
+    run.between_blocks();
+  }
 }
 
-void BoundaryForest::learn_offline(const RowsView& rows, const double* labels, const Run& run) {
+void BoundaryForest::learn_offline(const RowsView& rows, const double* labels, const Run& run,
+                                   const Ids& ids) {
   const std::lock_guard learning(learning_);
   if (progress_.seen > 0) throw std::logic_error("offline learning needs an empty forest");
   try {
-    const Slot first = store_.stage(rows.data, labels, rows.n, 0);
-    static_cast<void>(thresholds(first, rows.n, std::pmr::get_default_resource()));
-    const double epsilon = params_.auto_epsilon ? progress_.spread.epsilon() : params_.epsilon;
+    const Slot first = store_.stage(rows.data, labels, rows.n, 0, ids);
+    take_note_of_labels(first, rows.n);
     const QueryRows examples(store_, first, rows.n);
-    const std::pmr::vector<NodeId> nodes_before(params_.n_T, 0);
-    const std::unique_ptr<Sieve> sieve = sieve_for(examples);
-    const std::vector<double> epsilons(sieve ? rows.n : 0, epsilon);
     make_trees();
-    for_each_tree(run, [&](std::size_t i, BoundaryTree& tree) {
-      const auto order = shuffled(static_cast<Slot>(rows.n), params_.seed, i);
-      tree.plant(order[0]);
-      for (std::size_t seen = 1; seen < rows.n;) {
-        const std::size_t n = std::min(rows.n - seen, block_rows(seen));
-        const std::span<const std::uint32_t> block = std::span(order).subspan(seen, n);
-        if (sieve)
-          BlockDescent(examples, *sieve)
-              .train(tree, block, first, seen, epsilons.data(), tree_costs_[i]);
-        else
-          for (std::size_t j = 0; j < n; ++j)
-            tree.BTTrain(examples, block[j], block[j], seen + j, epsilon, tree_costs_[i]);
-        seen += n;
-        run.between_blocks();
-      }
+    const Sieves sieves(examples, plain_, trees_, [](const Grown& grown) { return &*grown.tree; });
+    for_each_tree(run, [&](std::size_t, Grown& grown) {
+      const auto n = static_cast<std::uint32_t>(rows.n);
+      grow(grown, examples, shuffled(n, params_.seed, grown.tree->place()), epsilon_now(),
+           sieves.of(*grown.tree), run);
     });
     progress_.seen = rows.n;
-    close_block(first, nodes_before);
+    close_block(first);
     publish();
   } catch (...) {
     rollback();
@@ -120,13 +131,14 @@ void BoundaryForest::learn_offline(const RowsView& rows, const double* labels, c
 }
 
 void BoundaryForest::learn(const RowsView& rows, const double* labels, const Run& run,
-                           std::size_t& learned) {
+                           std::size_t& learned, const Ids& ids) {
   const std::lock_guard learning(learning_);
-  learn_rows(rows, labels, run, learned, nullptr);
+  learn_rows(rows, labels, ids, run, learned, nullptr);
 }
 
 Table<double> BoundaryForest::predict_then_learn(const RowsView& rows, const double* labels,
-                                                 const Run& run, std::size_t& learned) {
+                                                 const Run& run, std::size_t& learned,
+                                                 const Ids& ids) {
   const std::lock_guard learning(learning_);
   if (progress_.seen == 0) throw std::logic_error("the forest has not learned anything yet");
   std::size_t columns = params_.label_length;
@@ -136,13 +148,15 @@ Table<double> BoundaryForest::predict_then_learn(const RowsView& rows, const dou
       columns = std::max(columns, static_cast<std::size_t>(labels[i]) + 1);
   }
   Table<double> answers{rows.n, columns, std::vector<double>(rows.n * columns)};
-  learn_rows(rows, labels, run, learned, &answers);
+  learn_rows(rows, labels, ids, run, learned, &answers);
   return answers;
 }
 
-void BoundaryForest::learn_rows(const RowsView& rows, const double* labels, const Run& run,
-                                std::size_t& learned, Table<double>* answers) {
+void BoundaryForest::learn_rows(const RowsView& rows, const double* labels, const Ids& ids,
+                                const Run& run, std::size_t& learned, Table<double>* answers) {
   learned = 0;
+  if (ids.kind() != params_.ids && rows.n > 0)
+    throw std::logic_error("ids must come with every batch or with none");
   try {
     for (std::size_t begin = 0; begin < rows.n;) {
       if (begin > 0) run.between_blocks();
@@ -154,7 +168,7 @@ void BoundaryForest::learn_rows(const RowsView& rows, const double* labels, cons
         block_answers =
             std::span(answers->values).subspan(begin * answers->columns, n * answers->columns);
       learn_block(rows.slice(begin, n, params_.n_features), labels + begin * params_.label_length,
-                  run, block_answers);
+                  ids, begin, run, block_answers);
       begin += n;
       if (may_fail() && begin < rows.n) continue;  // so that the whole call can be taken back
       publish();
@@ -167,97 +181,133 @@ void BoundaryForest::learn_rows(const RowsView& rows, const double* labels, cons
   store_.shrink();
 }
 
-void BoundaryForest::learn_block(const RowsView& rows, const double* labels, const Run& run,
-                                 std::span<double> answers) {
-  const std::size_t n_T = params_.n_T;
+void BoundaryForest::learn_block(const RowsView& rows, const double* labels, const Ids& ids,
+                                 std::size_t first_id, const Run& run, std::span<double> answers) {
+  const std::size_t n_T = params_.n_held();
   const bool planted = this->planted();
-  const Slot first = store_.stage(rows.data, labels, rows.n, progress_.seen);
+  const Slot first = store_.stage(rows.data, labels, rows.n, progress_.seen, ids, first_id);
   StackMemory memory;
-  std::pmr::vector<NodeId> nodes_before(trees_.size(), &memory);
-  for (std::size_t i = 0; i < trees_.size(); ++i) nodes_before[i] = trees_[i]->size();
   std::pmr::vector<Leaf> v(answers.empty() ? 0 : rows.n * n_T, &memory);
   if (planted) {
     BFTrain(first, rows.n, run, v.empty() ? nullptr : v.data());
-  } else {
-    static_cast<void>(thresholds(first, rows.n, &memory));
+  } else if (!v.empty()) {
     const QueryRows queries(store_, first, rows.n, &memory);
-    Counts asked;
-    for (std::size_t y = 0; y * n_T < v.size(); ++y)
+    Counts cost;
+    for (std::size_t y = 0; y < rows.n; ++y)
       std::fill_n(
           v.begin() + static_cast<std::ptrdiff_t>(y * n_T), n_T,
-          nearest_buffered(queries, y, first + static_cast<Slot>(y), progress_.seen + y, asked));
-    publication_.count_queries(asked);
+          nearest_buffered(queries, y, first + static_cast<Slot>(y), progress_.seen + y, cost));
+    publication_.count_queries(cost);
   }
+  take_note_of_labels(first, rows.n);
   progress_.seen += rows.n;
   for (std::size_t y = 0, columns = answers.size() / rows.n; y * n_T < v.size(); ++y)
     E(std::span<const Leaf>(v).subspan(y * n_T, n_T), answers.subspan(y * columns, columns));
-  if (planted)
-    close_block(first, nodes_before);
-  else if (progress_.seen == n_T)
-    BFInitialization(run);
+  if (planted) {
+    close_block(first);
+    return;
+  }
+  for (Slot slot = first; slot < store_.size(); ++slot) store_.hold(slot);
+  if (progress_.seen == params_.n_T) BFInitialization(run);
 }
 
-// Takes note of the staged labels, and gives the threshold that each meets: epsilon, or a tenth of
-// the standard deviation of the labels before it.
+// The threshold that each staged label meets: epsilon, or a tenth of the standard deviation of the
+// labels before it.
 std::pmr::vector<double> BoundaryForest::thresholds(Slot first, std::size_t n,
-                                                    std::pmr::memory_resource* memory) {
+                                                    std::pmr::memory_resource* memory) const {
   std::pmr::vector<double> epsilon(n, params_.epsilon, memory);
+  if (!params_.auto_epsilon) return epsilon;
+  Spread spread(progress_.spread, memory);
   for (std::size_t i = 0; i < n; ++i) {
-    const double* label = store_.label(first + static_cast<Slot>(i));
-    if (params_.estimator == Estimator::shepard_vote) {
-      const auto code = static_cast<std::uint32_t>(*label);
-      progress_.n_classes = std::max(progress_.n_classes, code + 1);
-    } else {
-      if (params_.auto_epsilon) epsilon[i] = progress_.spread.epsilon();
-      progress_.spread.add(label);
-    }
+    epsilon[i] = spread.epsilon();
+    spread.add(store_.label(first + static_cast<Slot>(i)));
   }
   return epsilon;
 }
 
-// Drops the staged examples that no tree kept; the others close up, and nodes follow.
-void BoundaryForest::close_block(Slot first, std::span<const NodeId> nodes_before) {
+// The staged labels count among those seen.
+void BoundaryForest::take_note_of_labels(Slot first, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const double* label = store_.label(first + static_cast<Slot>(i));
+    if (params_.estimator == Estimator::shepard_vote)
+      progress_.n_classes = std::max(progress_.n_classes, static_cast<std::uint32_t>(*label) + 1);
+    else
+      progress_.spread.add(label);
+  }
+}
+
+// The staged examples that some tree kept settle, and nodes follow; the others are dropped. New
+// nodes hold their examples, and those of replaced trees no longer do.
+void BoundaryForest::close_block(Slot first) {
   StackMemory memory;
   std::pmr::vector<char> kept(store_.size() - first, 0, &memory);
-  for (std::size_t i = 0; i < trees_.size(); ++i)
-    for (NodeId v = nodes_before[i]; v < trees_[i]->size(); ++v)
-      kept[trees_[i]->example(v) - first] = 1;
+  const auto for_each_new_node = [&](auto&& f) {
+    for (const Grown& grown : trees_)
+      for (NodeId v = grown.n_counted; v < grown.tree->size(); ++v) f(*grown.tree, v);
+  };
+  for_each_new_node([&](const BoundaryTree& tree, NodeId v) {
+    if (tree.example(v) >= first) kept[tree.example(v) - first] = 1;
+  });
   std::pmr::vector<Slot> where(kept.size(), nothing, &memory);
-  store_.keep_marked(first, kept, where);
-  for (std::size_t i = 0; i < trees_.size(); ++i)
-    for (NodeId v = nodes_before[i]; v < trees_[i]->size(); ++v)
-      trees_[i]->set_example(v, where[trees_[i]->example(v) - first]);
+  store_.settle(first, kept, where);
+  for_each_new_node([&](BoundaryTree& tree, NodeId v) {
+    if (tree.example(v) >= first) tree.set_example(v, where[tree.example(v) - first]);
+    store_.hold(tree.example(v));
+  });
+  for (Grown& grown : trees_) grown.n_counted = grown.tree->size();
+  const std::uint64_t next_publication = publication_.newest().number + 1;
+  for (Grown& grown : replaced_)
+    while (grown.n_counted > 0)
+      store_.let_go(grown.tree->example(--grown.n_counted), next_publication);
 }
 
 void BoundaryForest::publish() {
   Counts cost;
-  for (Counts& of_tree : tree_costs_) cost += std::exchange(of_tree, Counts{});
+  for (Grown& grown : trees_) cost += std::exchange(grown.cost, Counts{});
   const std::uint64_t number = publication_.newest().number;
   publication_.publish(
-      [&](Prefix& prefix) {
-        prefix.seen = progress_.seen;
-        prefix.stored = store_.size();
-        prefix.n_classes = progress_.n_classes;
-        prefix.spread = progress_.spread;
-        for (std::size_t i = 0; i < trees_.size(); ++i) prefix.nodes[i] = trees_[i]->size();
+      [&](Version& version) {
+        version.seen = progress_.seen;
+        version.stored = store_.n_living();
+        version.slots = store_.size();
+        version.n_classes = progress_.n_classes;
+        version.spread = progress_.spread;
+        version.planted = planted();
+        version.trees.clear();
+        for (const auto& [tree, answering, n_counted, cost] : trees_)
+          version.trees.push_back({tree.get(), tree->size(), tree->generation(), answering});
       },
       cost);
+  store_.commit(number);
+  for (Grown& grown : replaced_) retired_.push_back({number, std::move(grown.tree)});
+  replaced_.clear();
   const std::uint64_t oldest_read = publication_.oldest_read();
-  for (const auto& tree : trees_) {
-    tree->settle(number);
-    tree->recycle_before(oldest_read);
+  for (const Grown& grown : trees_) {
+    grown.tree->settle(number);
+    grown.tree->recycle_before(oldest_read);
   }
+  store_.recycle_before(oldest_read);
+  std::erase_if(retired_, [&](const Retired& tree) { return tree.number < oldest_read; });
 }
 
 void BoundaryForest::rollback() {
-  const Prefix& prefix = publication_.newest();
-  if (!prefix.planted()) trees_.clear();
-  for (std::size_t i = 0; i < trees_.size(); ++i)
-    trees_[i]->rollback(prefix.nodes[i], prefix.number);
-  store_.truncate(prefix.stored);
-  store_.shrink();
-  progress_ = {prefix.seen, prefix.n_classes, prefix.spread};
-  std::fill(tree_costs_.begin(), tree_costs_.end(), Counts{});
+  const Version& version = publication_.newest();
+  // Replaced trees return to their places; trees that the version does not list go.
+  std::move(replaced_.begin(), replaced_.end(), std::back_inserter(trees_));
+  replaced_.clear();
+  for (std::size_t i = 0; i < version.trees.size(); ++i) {
+    const auto& [tree, n_nodes, generation, answering] = version.trees[i];
+    const auto at = std::find_if(trees_.begin() + static_cast<std::ptrdiff_t>(i), trees_.end(),
+                                 [&](const Grown& grown) { return grown.tree.get() == tree; });
+    std::swap(trees_[i], *at);
+    trees_[i].tree->rollback(n_nodes, version.number);
+    trees_[i].answering = answering;
+    trees_[i].n_counted = n_nodes;
+    trees_[i].cost = {};
+  }
+  trees_.resize(version.trees.size());
+  store_.rollback();
+  progress_ = {version.seen, version.n_classes, version.spread};
   publish();  // the same state again, so that what was taken back can be recycled
 }
 

@@ -1,8 +1,9 @@
 // The built-in metrics over the kernels, and metrics that are a user's compiled function.
 #include "boundary_forest/metric.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <map>
+#include <iterator>
 #include <stdexcept>
 #include <vector>
 
@@ -13,6 +14,18 @@ namespace boundary_forest {
 namespace {
 
 using kernels::Formula;
+
+// The metrics' names stand here and nowhere else; Python asks for them.
+struct NamedFormula {
+  const char* name;
+  Formula formula;
+};
+constexpr NamedFormula formulas[] = {
+    {"euclidean", Formula::euclidean}, {"manhattan", Formula::manhattan},
+    {"chebyshev", Formula::chebyshev}, {"minkowski", Formula::minkowski},
+    {"cosine", Formula::cosine},       {"hamming", Formula::hamming},
+    {"canberra", Formula::canberra},   {"inner_product", Formula::inner_product},
+};
 
 class BuiltInMetric final : public Metric {
  public:
@@ -44,9 +57,13 @@ class BuiltInMetric final : public Metric {
         return reduced / static_cast<double>(n_features_);
       case Formula::inner_product:
         return 1.0 + reduced;
-      default:
+      case Formula::manhattan:
+      case Formula::chebyshev:
+      case Formula::cosine:
+      case Formula::canberra:
         return reduced;
     }
+    __builtin_unreachable();
   }
 
   bool may_be_negative() const override { return formula_ == Formula::inner_product; }
@@ -92,17 +109,18 @@ class FunctionMetric final : public Metric {
 
 }  // namespace
 
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (const NamedFormula& named : formulas) names.emplace_back(named.name);
+  return names;
+}
+
 std::unique_ptr<Metric> make_metric(const std::string& name, double p, ElementType stored,
                                     std::size_t n_features) {
-  static const std::map<std::string, Formula> formulas = {
-      {"euclidean", Formula::euclidean}, {"manhattan", Formula::manhattan},
-      {"chebyshev", Formula::chebyshev}, {"minkowski", Formula::minkowski},
-      {"cosine", Formula::cosine},       {"hamming", Formula::hamming},
-      {"canberra", Formula::canberra},   {"inner_product", Formula::inner_product},
-  };
-  const auto found = formulas.find(name);
-  if (found == formulas.end()) throw std::invalid_argument("unknown metric '" + name + "'");
-  Formula formula = found->second;
+  const auto* found = std::find_if(std::begin(formulas), std::end(formulas),
+                                   [&](const NamedFormula& named) { return name == named.name; });
+  if (found == std::end(formulas)) throw std::invalid_argument("unknown metric '" + name + "'");
+  Formula formula = found->formula;
   if (formula == Formula::minkowski) {
     if (!(p >= 1.0) || std::isinf(p))
       throw std::invalid_argument("minkowski's p must be a finite number >= 1");

@@ -3,22 +3,10 @@
 namespace boundary_forest {
 namespace {
 
-// Can `value` be held by an element of type T without loss?
-template <class T>
-bool fits(double value) {
-  if constexpr (sizeof(T) == 1)
-    return value >= 0.0 && value <= 255.0 && value == static_cast<T>(value);
-  // Beyond float's range the cast would be undefined, and such a value does not fit.
-  if constexpr (sizeof(T) == 4)
-    return value >= -3.4028234663852886e38 && value <= 3.4028234663852886e38 &&
-           value == static_cast<T>(value);
-  return true;
-}
-
 template <class From, class To>
 bool convert_row(const From* from, To* to, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
-    if (!fits<To>(static_cast<double>(from[i]))) return false;
+    if (!holds_exactly<To>(static_cast<double>(from[i]))) return false;
     to[i] = static_cast<To>(from[i]);
   }
   return true;
@@ -59,11 +47,21 @@ QueryRows::QueryRows(const RowsView& rows, const ExampleStore& store, Memory* me
 
 QueryRows::QueryRows(const ExampleStore& store, Slot first, std::size_t n, Memory* memory)
     : n_features_(store.n_features()),
+      first_(first),
       positions_(n, memory),
       converted_(memory),
       fingerprints_(n, memory) {
-  for (std::size_t i = 0; i < n; ++i)
-    positions_[i] = {store.row(first + static_cast<Slot>(i)), store.element_type()};
+  for (std::size_t i = 0; i < n; ++i) positions_[i] = {store.row(slot(i)), store.element_type()};
+}
+
+QueryRows::QueryRows(const ExampleStore& store, std::span<const Slot> slots, Memory* memory)
+    : n_features_(store.n_features()),
+      slots_(slots),
+      positions_(slots.size(), memory),
+      converted_(memory),
+      fingerprints_(slots.size(), memory) {
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    positions_[i] = {store.row(slots[i]), store.element_type()};
 }
 
 }  // namespace boundary_forest

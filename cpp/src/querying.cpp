@@ -1,44 +1,46 @@
-// Algorithm 2, the asking side: BFQuery and the answers made of it.
+// Algorithm 2, the querying side: BFQuery and the answers made of it.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "boundary_forest/block_descent.hpp"
 #include "boundary_forest/boundary_forest.hpp"
 #include "boundary_forest/stack_memory.hpp"
+#include "sieves.hpp"
 
 namespace boundary_forest {
 
-// v[row * n_T + i] becomes the locally closest example of tree i.
-void BoundaryForest::BFQuery(const QueryRows& queries, Reading& reading, Leaf* v, const Run& run) {
-  const Prefix& prefix = reading.prefix;
-  const std::size_t n_T = params_.n_T;
-  if (!prefix.planted()) {
+// v[row * n_T + i] becomes the locally closest example of tree i, of the n_T that are held here.
+void BoundaryForest::BFQuery(const QueryRows& queries, const Version& version, Leaf* v,
+                             const Run& run, Counts& cost) {
+  const std::size_t n_T = params_.n_held();
+  if (!version.planted) {
     for (std::size_t row = 0; row < queries.size(); ++row)
       std::fill_n(v + row * n_T, n_T,
-                  nearest_buffered(queries, row, prefix.stored, prefix.seen, reading.cost));
+                  nearest_buffered(queries, row, version.stored, version.seen, cost));
     return;
   }
   StackMemory memory;
   std::pmr::vector<Counts> costs(n_T, &memory);
-  const std::unique_ptr<Sieve> sieve = sieve_for(queries);
-  std::vector<std::uint32_t> rows(sieve ? queries.size() : 0);
-  std::iota(rows.begin(), rows.end(), 0);
+  const std::span<const TreeVersion> answering(version.trees.data(), n_T);
+  const Sieves sieves(queries, plain_, answering, [](const TreeVersion& of) { return of.tree; });
   pool_.parallel_for(n_T, threads(run), [&](std::size_t i) {
-    if (sieve) {
+    const BoundaryTree& tree = *answering[i].tree;
+    const NodeId n_nodes = answering[i].n_nodes;
+    if (const Sieve* sieve = sieves.of(tree)) {
       BlockDescent block(queries, *sieve);
-      block.descend(*trees_[i], rows, prefix.seen, 0, prefix.nodes[i], costs[i]);
+      block.descend(tree, sieves.all_rows(), version.seen, 0, n_nodes, costs[i]);
       for (std::size_t row = 0; row < queries.size(); ++row)
         v[row * n_T + i] = block.endings()[row].at;
       return;
     }
     for (std::size_t row = 0; row < queries.size(); ++row)
-      v[row * n_T + i] =
-          trees_[i]->BTQuery(queries, row, prefix.seen, prefix.nodes[i], costs[i]).second;
+      v[row * n_T + i] = tree.BTQuery({queries, row, version.seen, n_nodes}, costs[i]).second;
   });
-  for (const Counts& cost : costs) reading.cost += cost;
+  for (const Counts& of_tree : costs) cost += of_tree;
 }
 
 // Before the n_T-th example there are no trees: the exact nearest of those that have arrived, ties
@@ -46,11 +48,11 @@ void BoundaryForest::BFQuery(const QueryRows& queries, Reading& reading, Leaf* v
 Leaf BoundaryForest::nearest_buffered(const QueryRows& queries, std::size_t i, Slot stored,
                                       std::uint64_t seen, Counts& cost) const {
   if (stored == 0) throw std::logic_error("the forest has not learned anything yet");
-  Nearest closest(BoundaryTree::tie_hash(params_, 0), store_, queries, i, seen);
+  Nearest closest(BoundaryTree::tie_hash(params_, 0), store_, {queries, i, seen, 0});
   for (Slot slot = 0; slot < stored; ++slot) {
     Leaf candidate{slot, 0.0};
     const std::byte* row = store_.row(slot);
-    d_->distances(queries.position(i), &row, 1, &candidate.reduced);
+    settings_->d->distances(queries.position(i), &row, 1, &candidate.reduced);
     closest.consider(slot, candidate);
   }
   cost += {stored, stored};
@@ -69,33 +71,37 @@ void BoundaryForest::for_each_query_block(const RowsView& rows, const Run& run, 
   }
 }
 
-Table<Arrival> BoundaryForest::apply(const RowsView& rows, const Run& run) {
-  Reading reading(publication_);
-  const std::size_t n_T = params_.n_T;
-  Table<Arrival> out{rows.n, n_T, std::vector<Arrival>(rows.n * n_T)};
+// f(row, v) for each row and what the trees found for it.
+template <class F>
+void BoundaryForest::for_each_answer(const RowsView& rows, const Run& run, Reading& reading,
+                                     F&& f) {
+  const std::size_t n_T = params_.n_held();
   StackMemory memory;
   std::pmr::vector<Leaf> v(std::min(rows.n, query_block_rows()) * n_T, &memory);
   for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
-    BFQuery(queries, reading, v.data(), run);
-    for (std::size_t j = 0; j < queries.size() * n_T; ++j)
-      out.values[begin * n_T + j] = store_.arrival(v[j].example);
+    BFQuery(queries, reading.version, v.data(), run, reading.cost);
+    for (std::size_t row = 0; row < queries.size(); ++row)
+      f(begin + row, std::span<const Leaf>(v).subspan(row * n_T, n_T));
+  });
+}
+
+Table<Arrival> BoundaryForest::apply(const RowsView& rows, const Run& run) {
+  Reading reading(publication_);
+  const std::size_t n_T = params_.n_held();
+  Table<Arrival> out{rows.n, n_T, std::vector<Arrival>(rows.n * n_T)};
+  for_each_answer(rows, run, reading, [&](std::size_t row, std::span<const Leaf> v) {
+    for (std::size_t i = 0; i < n_T; ++i) out.values[row * n_T + i] = store_.arrival(v[i].example);
   });
   return out;
 }
 
 Table<double> BoundaryForest::estimate(const RowsView& rows, const Run& run) {
   Reading reading(publication_);
-  const std::size_t n_T = params_.n_T;
   const bool vote = params_.estimator == Estimator::shepard_vote;
-  const std::size_t length = vote ? reading.prefix.n_classes : params_.label_length;
+  const std::size_t length = vote ? reading.version.n_classes : params_.label_length;
   Table<double> out{rows.n, length, std::vector<double>(rows.n * length)};
-  StackMemory memory;
-  std::pmr::vector<Leaf> v(std::min(rows.n, query_block_rows()) * n_T, &memory);
-  for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
-    BFQuery(queries, reading, v.data(), run);
-    for (std::size_t row = 0; row < queries.size(); ++row)
-      E(std::span<const Leaf>(v).subspan(row * n_T, n_T),
-        std::span(out.values).subspan((begin + row) * length, length));
+  for_each_answer(rows, run, reading, [&](std::size_t row, std::span<const Leaf> v) {
+    E(v, std::span(out.values).subspan(row * length, length));
   });
   return out;
 }
@@ -107,103 +113,139 @@ void BoundaryForest::E(std::span<const Leaf> v, std::span<double> out) const {
   }
   StackMemory memory;
   std::pmr::vector<double> weights(v.size(), &memory);
-  for (std::size_t i = 0; i < v.size(); ++i) weights[i] = d_->distance(v[i].reduced);
+  for (std::size_t i = 0; i < v.size(); ++i) weights[i] = settings_->d->distance(v[i].reduced);
   const double sum = shepard_weights(weights);
   const bool vote = params_.estimator == Estimator::shepard_vote;
   (vote ? shepard_vote : shepard_mean)(v, weights, sum, store_, out);
 }
 
-Found BoundaryForest::found(const RowsView& rows, const Run& run) {
+namespace {
+
+// The distinct slots among these, by arrival; and each one's number among them.
+std::vector<Slot> distinct(std::span<const Slot> slots, const ExampleStore& store,
+                           std::vector<std::uint32_t>& numbers) {
+  std::vector<Slot> found(slots.begin(), slots.end());
+  const auto earlier = [&](Slot a, Slot b) { return store.arrival(a) < store.arrival(b); };
+  std::sort(found.begin(), found.end(), earlier);
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  for (const Slot slot : slots) {
+    const auto at = std::lower_bound(found.begin(), found.end(), slot, earlier);
+    numbers.push_back(static_cast<std::uint32_t>(at - found.begin()));
+  }
+  return found;
+}
+
+}  // namespace
+
+Answers BoundaryForest::found(const RowsView& rows, const Run& run) {
   Reading reading(publication_);
-  const std::size_t n_T = params_.n_T;
-  Found out{{rows.n, n_T, std::vector<Slot>(rows.n * n_T)},
-            {rows.n, n_T, std::vector<double>(rows.n * n_T)}};
-  StackMemory memory;
-  std::pmr::vector<Leaf> v(std::min(rows.n, query_block_rows()) * n_T, &memory);
-  for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
-    BFQuery(queries, reading, v.data(), run);
-    for (std::size_t j = 0; j < queries.size() * n_T; ++j) {
-      out.slots.values[begin * n_T + j] = v[j].example;
-      out.distances.values[begin * n_T + j] = d_->distance(v[j].reduced);
+  const std::size_t n_T = params_.n_held();
+  std::vector<Slot> slots;
+  slots.reserve(rows.n * n_T);
+  Answers out{{{rows.n, n_T, {}}, {rows.n, n_T, std::vector<double>(rows.n * n_T)}}, {}};
+  for_each_answer(rows, run, reading, [&](std::size_t row, std::span<const Leaf> v) {
+    for (std::size_t i = 0; i < n_T; ++i) {
+      slots.push_back(v[i].example);
+      out.found.distances.values[row * n_T + i] = settings_->d->distance(v[i].reduced);
     }
   });
+  out.examples = examples_at(distinct(slots, store_, out.found.places.values));
   return out;
 }
 
 Paths BoundaryForest::paths(const RowsView& row) {
   Reading reading(publication_);
-  const Prefix& prefix = reading.prefix;
+  const Version& version = reading.version;
+  const Metric& d = *settings_->d;
+  const std::size_t n_T = params_.n_held();
   const QueryRows query(row, store_);
   Paths out;
-  std::vector<Leaf> v(params_.n_T);
-  if (!prefix.planted()) BFQuery(query, reading, v.data(), Run{});
-  for (std::size_t t = 0; t < params_.n_T; ++t) {
-    std::vector<Slot> slots = {v[t].example};
-    if (prefix.planted()) {
+  std::vector<Leaf> v(n_T);
+  if (!version.planted) BFQuery(query, version, v.data(), Run{}, reading.cost);
+  std::vector<Slot> met;
+  for (std::size_t t = 0; t < n_T; ++t) {
+    const std::size_t begin = met.size();
+    if (version.planted) {
+      const auto& [tree, n_nodes, generation, answering] = version.trees[t];
       NodeId w = 0;
-      std::tie(w, v[t]) = trees_[t]->BTQuery(query, 0, prefix.seen, prefix.nodes[t], reading.cost);
-      for (slots.clear(); w != nothing; w = trees_[t]->parent(w))
-        slots.push_back(trees_[t]->example(w));
-      std::reverse(slots.begin(), slots.end());
+      std::tie(w, v[t]) = tree->BTQuery({query, 0, version.seen, n_nodes}, reading.cost);
+      for (; w != nothing; w = tree->parent(w)) met.push_back(tree->example(w));
+      std::reverse(met.begin() + static_cast<std::ptrdiff_t>(begin), met.end());
+    } else {
+      met.push_back(v[t].example);
     }
-    std::vector<double> distances(slots.size());
-    for (std::size_t j = 0; j < slots.size(); ++j) {
-      const std::byte* example = store_.row(slots[j]);
-      d_->distances(query.position(0), &example, 1, &distances[j]);
-      distances[j] = d_->distance(distances[j]);
+    std::vector<double> distances(met.size() - begin);
+    for (std::size_t j = 0; j < distances.size(); ++j) {
+      const std::byte* example = store_.row(met[begin + j]);
+      d.distances(query.position(0), &example, 1, &distances[j]);
+      distances[j] = d.distance(distances[j]);
     }
-    const std::size_t length = slots.size();
-    out.trees.push_back({{1, length, std::move(slots)}, {1, length, std::move(distances)}});
+    const std::size_t length = distances.size();
+    out.trees.push_back({{1, length, {}}, {1, length, std::move(distances)}});
+  }
+  std::vector<std::uint32_t> numbers;
+  out.examples = examples_at(distinct(met, store_, numbers));
+  auto number = numbers.begin();
+  for (Found& path : out.trees) {
+    const auto end = number + static_cast<std::ptrdiff_t>(path.places.columns);
+    path.places.values.assign(std::exchange(number, end), end);
   }
   const Slot closest = nearest(v, store_).example;
   for (const Leaf& v_i : v)
     out.weights.push_back(params_.estimator == Estimator::nearest
                               ? static_cast<double>(v_i.example != closest)
-                              : d_->distance(v_i.reduced));
+                              : d.distance(v_i.reduced));
   const double sum = shepard_weights(out.weights);  // 0 for the closest: it decides alone
   for (double& weight : out.weights) weight /= sum;
   const bool vote = params_.estimator == Estimator::shepard_vote;
-  out.estimate.resize(vote ? prefix.n_classes : params_.label_length);
+  out.estimate.resize(vote ? version.n_classes : params_.label_length);
   E(v, out.estimate);
   return out;
 }
 
 Neighbors BoundaryForest::neighbors(const RowsView& rows, std::size_t n, const Run& run) {
   Reading reading(publication_);
-  const Prefix& prefix = reading.prefix;
-  const std::size_t n_T = params_.n_T;
-  if (n < 1 || n > prefix.stored)
+  return neighbors(rows, n, run, reading.version, reading.cost);
+}
+
+Neighbors BoundaryForest::neighbors(const RowsView& rows, std::size_t n, const Run& run,
+                                    const Version& version, Counts& cost) {
+  const std::size_t n_T = params_.n_held();
+  if (n < 1 || n > version.stored)
     throw std::invalid_argument("n_neighbors must be between 1 and the " +
-                                std::to_string(prefix.stored) + " examples stored, got " +
+                                std::to_string(version.stored) + " examples stored, got " +
                                 std::to_string(n) + "; learn more first, or ask for fewer");
   Neighbors out{{rows.n, n, std::vector<double>(rows.n * n)},
-                {rows.n, n, std::vector<Arrival>(rows.n * n)}};
+                {rows.n, n, std::vector<Arrival>(rows.n * n)},
+                store_.ids().blank(rows.n * n)};
+  const auto put = [&](std::size_t at, const Leaf& leaf) {
+    out.distances.values[at] = settings_->d->distance(leaf.reduced);
+    out.arrivals.values[at] = store_.arrival(leaf.example);
+    store_.ids().get(leaf.example, out.ids, at);
+  };
   StackMemory memory;
   std::pmr::vector<Leaf> v(n == 1 ? std::min(rows.n, query_block_rows()) * n_T : 0, &memory);
   for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
-    double* distances = out.distances.values.data() + begin * n;
-    Arrival* arrivals = out.arrivals.values.data() + begin * n;
     if (n == 1) {
-      BFQuery(queries, reading, v.data(), run);
-      for (std::size_t row = 0; row < queries.size(); ++row) {
-        const Leaf& best = nearest(std::span<const Leaf>(v.data() + row * n_T, n_T), store_);
-        distances[row] = d_->distance(best.reduced);
-        arrivals[row] = store_.arrival(best.example);
-      }
+      BFQuery(queries, version, v.data(), run, cost);
+      for (std::size_t row = 0; row < queries.size(); ++row)
+        put(begin + row, nearest(std::span<const Leaf>(v).subspan(row * n_T, n_T), store_));
       return;
     }
     std::vector<Counts> costs(queries.size());
     pool_.parallel_for(queries.size(), threads(run), [&](std::size_t row) {
-      neighbors_of(queries, row, prefix, costs[row], n, distances + row * n, arrivals + row * n);
+      const std::vector<Leaf> found = neighbors_of(queries, row, n, version, costs[row]);
+      for (std::size_t j = 0; j < n; ++j) put((begin + row) * n + j, found[j]);
     });
-    for (const Counts& cost : costs) reading.cost += cost;
+    for (const Counts& of_row : costs) cost += of_row;
   });
   return out;
 }
 
-void BoundaryForest::neighbors_of(const QueryRows& queries, std::size_t i, const Prefix& prefix,
-                                  Counts& cost, std::size_t n, double* distances,
-                                  Arrival* arrivals) const {
+// What the trees compared, or all that is stored where that is less than n; the best n are in order.
+std::vector<Leaf> BoundaryForest::neighbors_of(const QueryRows& queries, std::size_t i,
+                                               std::size_t n, const Version& version,
+                                               Counts& cost) const {
   std::vector<Leaf> compared;
   // Rows in a mapped file are not checked; what has no order must not come to be sorted.
   const auto ordered = [](double reduced) {
@@ -213,31 +255,30 @@ void BoundaryForest::neighbors_of(const QueryRows& queries, std::size_t i, const
     if (a.reduced != b.reduced) return a.reduced < b.reduced;
     return store_.arrival(a.example) < store_.arrival(b.example);
   };
-  if (prefix.planted()) {
-    for (std::size_t t = 0; t < trees_.size(); ++t)
-      trees_[t]->BTQuery(
-          queries, i, prefix.seen, prefix.nodes[t], cost,
-          [&](Slot example, double reduced) { compared.push_back({example, ordered(reduced)}); });
-    std::sort(compared.begin(), compared.end(), earlier);
-    const auto same = [](const Leaf& a, const Leaf& b) { return a.example == b.example; };
-    compared.erase(std::unique(compared.begin(), compared.end(), same), compared.end());
+  for (const auto& [tree, n_nodes, generation, answering] : version.trees) {
+    if (!answering) continue;
+    tree->BTQuery({queries, i, version.seen, n_nodes}, cost, [&](Slot example, double reduced) {
+      compared.push_back({example, ordered(reduced)});
+    });
   }
+  std::sort(compared.begin(), compared.end(), earlier);
+  const auto same = [](const Leaf& a, const Leaf& b) { return a.example == b.example; };
+  compared.erase(std::unique(compared.begin(), compared.end(), same), compared.end());
   if (compared.size() < n) {  // too few were met on the way, or there are no trees yet
-    compared.resize(prefix.stored);
-    for (Slot slot = 0; slot < prefix.stored; ++slot) {
+    compared.clear();
+    compared.reserve(version.stored);
+    for (Slot slot = 0; slot < version.slots; ++slot) {
+      if (!store_.is_in(version, slot)) continue;
       const std::byte* row = store_.row(slot);
-      compared[slot].example = slot;
-      d_->distances(queries.position(i), &row, 1, &compared[slot].reduced);
-      compared[slot].reduced = ordered(compared[slot].reduced);
+      double reduced = 0.0;
+      settings_->d->distances(queries.position(i), &row, 1, &reduced);
+      compared.push_back({slot, ordered(reduced)});
     }
-    cost += {prefix.planted() ? 0 : prefix.stored, prefix.stored};
+    cost += {version.planted ? 0 : version.stored, version.stored};
     std::partial_sort(compared.begin(), compared.begin() + static_cast<std::ptrdiff_t>(n),
                       compared.end(), earlier);
   }
-  for (std::size_t j = 0; j < n; ++j) {
-    distances[j] = d_->distance(compared[j].reduced);
-    arrivals[j] = store_.arrival(compared[j].example);
-  }
+  return compared;
 }
 
 }  // namespace boundary_forest

@@ -20,93 +20,130 @@ std::uint64_t sum(const std::vector<NodeId>& sizes) {
 
 Stats BoundaryForest::stats() {
   const Reading reading(publication_);
-  const Prefix& prefix = reading.prefix;
-  Stats stats{prefix.seen,
-              prefix.stored,
-              prefix.nodes,
+  const Version& version = reading.version;
+  Stats stats{version.seen,
+              version.stored,
+              {},
               publication_.learn_counts(),
               publication_.query_counts(),
               store_.position_bytes(),
               store_.example_bytes(),
+              store_.id_bytes(),
               0};
-  if (prefix.planted())
-    for (const auto& tree : trees_) stats.tree_bytes += tree->bytes();
+  if (!version.planted) stats.nodes.assign(params_.n_held(), 0);
+  for (const auto& [tree, n_nodes, generation, answering] : version.trees) {
+    if (answering) stats.nodes.push_back(n_nodes);
+    stats.tree_bytes += tree->bytes();
+  }
   return stats;
 }
 
-std::uint64_t BoundaryForest::seen() {
-  const Reading reading(publication_);
-  return reading.prefix.seen;
-}
+std::uint64_t BoundaryForest::seen() { return Reading(publication_).version.seen; }
+
+std::uint32_t BoundaryForest::n_classes() { return Reading(publication_).version.n_classes; }
 
 double BoundaryForest::label_deviation() {
-  const Reading reading(publication_);
-  return reading.prefix.spread.deviation();
+  return Reading(publication_).version.spread.deviation();
 }
 
-Examples BoundaryForest::examples(std::span<const Slot> slots) {
-  const Reading reading(publication_);
-  for (const Slot slot : slots)
-    if (slot >= reading.prefix.stored)
-      throw std::invalid_argument("there is no stored example " + std::to_string(slot));
-  return examples_at(slots);
+void BoundaryForest::check_ids(const Ids& ids) {
+  const std::lock_guard learning(learning_);
+  store_.ids().check_new(ids);
 }
 
-Examples BoundaryForest::examples_at(std::span<const Slot> slots) const {
-  const std::size_t row_bytes = params_.n_features * size_of(params_.element_type);
-  Examples out{std::vector<std::byte>(slots.size() * row_bytes),
+Examples BoundaryForest::examples_at(std::span<const Slot> slots, bool with_positions) const {
+  const std::size_t row_bytes = store_.row_bytes();
+  Examples out{std::vector<std::byte>(with_positions ? slots.size() * row_bytes : 0),
                std::vector<double>(slots.size() * params_.label_length),
-               std::vector<Arrival>(slots.size())};
+               std::vector<Arrival>(slots.size()), store_.ids().blank(slots.size())};
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    std::copy_n(store_.row(slots[i]), row_bytes, out.positions.data() + i * row_bytes);
+    if (with_positions)
+      std::copy_n(store_.row(slots[i]), row_bytes, out.positions.data() + i * row_bytes);
     std::copy_n(store_.label(slots[i]), params_.label_length,
                 out.labels.data() + i * params_.label_length);
     out.arrivals[i] = store_.arrival(slots[i]);
+    store_.ids().get(slots[i], out.ids, i);
   }
   return out;
 }
 
-std::span<const std::byte> BoundaryForest::rows_from(Slot first) {
-  const Reading reading(publication_);
-  if (first >= reading.prefix.stored)
-    throw std::invalid_argument("there is no stored example " + std::to_string(first));
-  return store_.rows_from(first, reading.prefix.stored);
+// The slots of all examples of a version, by arrival.
+std::vector<Slot> BoundaryForest::living(const Version& version) const {
+  std::vector<Slot> slots;
+  slots.reserve(version.stored);
+  for (Slot slot = 0; slot < version.slots; ++slot)
+    if (store_.is_in(version, slot)) slots.push_back(slot);
+  const auto earlier = [&](Slot a, Slot b) { return store_.arrival(a) < store_.arrival(b); };
+  if (!std::is_sorted(slots.begin(), slots.end(), earlier))
+    std::sort(slots.begin(), slots.end(), earlier);
+  return slots;
 }
 
 BoundaryForest::State BoundaryForest::state(bool with_positions) {
-  const Reading reading(publication_);
-  const Prefix& prefix = reading.prefix;
+  return Snapshot(*this).state(with_positions);
+}
+
+BoundaryForest::State BoundaryForest::state_of(const Version& version, std::span<const Slot> living,
+                                               bool with_positions) {
   State state;
-  state.seen = prefix.seen;
-  state.n_classes = prefix.n_classes;
-  state.spread = prefix.spread.sums();
+  state.seen = version.seen;
+  state.n_classes = version.n_classes;
+  state.spread = version.spread.sums();
   state.learn = publication_.learn_counts();
   state.query = publication_.query_counts();
-  state.tree_sizes = prefix.nodes;
-  const std::size_t n_nodes = sum(prefix.nodes);
-  state.node_examples.reserve(n_nodes);
-  state.node_parents.reserve(n_nodes);
-  for (std::size_t t = 0; t < prefix.nodes.size(); ++t)
-    for (NodeId v = 0; v < prefix.nodes[t]; ++v) {
-      state.node_examples.push_back(trees_[t]->example(v));
-      state.node_parents.push_back(trees_[t]->parent(v));
+  std::vector<std::uint32_t> numbers(version.slots);  // of each slot's example among the living
+  for (std::size_t i = 0; i < living.size(); ++i)
+    numbers[living[i]] = static_cast<std::uint32_t>(i);
+  if (!version.planted) state.tree_sizes.assign(params_.n_held(), 0);
+  bool all_first = true;
+  for (const auto& [tree, n_nodes, generation, answering] : version.trees) {
+    state.tree_sizes.push_back(n_nodes);
+    state.tree_generations.push_back(generation);
+    if (!answering) state.tree_places.push_back(tree->place());
+    all_first = all_first && generation == 0;
+  }
+  if (all_first) state.tree_generations.clear();
+  const std::size_t n_all = sum(state.tree_sizes);
+  state.node_examples.reserve(n_all);
+  state.node_parents.reserve(n_all);
+  for (const auto& [tree, n_nodes, generation, answering] : version.trees)
+    for (NodeId v = 0; v < n_nodes; ++v) {
+      state.node_examples.push_back(numbers[tree->example(v)]);
+      state.node_parents.push_back(tree->parent(v));
     }
-  Examples& examples = state.examples;
-  examples.labels.reserve(prefix.stored * params_.label_length);
-  examples.arrivals.reserve(prefix.stored);
-  for (Slot slot = 0; slot < prefix.stored; ++slot) {
-    const double* label = store_.label(slot);
-    examples.labels.insert(examples.labels.end(), label, label + params_.label_length);
-    examples.arrivals.push_back(store_.arrival(slot));
-  }
-  const std::size_t row_bytes = params_.n_features * size_of(params_.element_type);
-  if (with_positions) examples.positions.reserve(prefix.stored * row_bytes);
-  for (Slot slot = 0; with_positions && slot < prefix.stored;) {
-    const std::span<const std::byte> rows = store_.rows_from(slot, prefix.stored);
-    examples.positions.insert(examples.positions.end(), rows.begin(), rows.end());
-    slot += static_cast<Slot>(rows.size() / row_bytes);
-  }
+  state.examples = examples_at(living, with_positions);
   return state;
+}
+
+Examples Snapshot::examples(std::size_t begin, std::size_t end) const {
+  if (begin > end || end > living_.size())
+    throw std::invalid_argument("there are " + std::to_string(living_.size()) + " examples");
+  return forest_.examples_at(std::span(living_).subspan(begin, end - begin));
+}
+
+Neighbors Snapshot::neighbors(const RowsView& rows, std::size_t n, const Run& run) const {
+  Counts cost;
+  Neighbors found = forest_.neighbors(rows, n, run, reading_.version, cost);
+  forest_.publication_.count_queries(cost);
+  return found;
+}
+
+std::unique_ptr<BoundaryForest> BoundaryForest::widened(std::size_t n_features,
+                                                        std::unique_ptr<Metric> d) {
+  if (n_features < params_.n_features)
+    throw std::invalid_argument("a forest cannot become narrower");
+  State state = this->state();
+  const std::size_t before = store_.row_bytes();
+  const std::size_t after = n_features * size_of(params_.element_type);
+  std::vector<std::byte> positions(state.examples.arrivals.size() * after);
+  for (std::size_t i = 0; i < state.examples.arrivals.size(); ++i)
+    std::copy_n(state.examples.positions.data() + i * before, before, positions.data() + i * after);
+  state.examples.positions = std::move(positions);
+  Params params = params_;
+  params.n_features = n_features;
+  auto wider = std::make_unique<BoundaryForest>(params, std::move(d));
+  wider->restore(state);
+  return wider;
 }
 
 void BoundaryForest::restore(const State& state) {
@@ -120,23 +157,41 @@ void BoundaryForest::restore(const State& state, const SavedRows& rows) {
   const Examples& examples = state.examples;
   const std::size_t n = examples.arrivals.size();
   require(n < nothing, "arrivals has too many examples");
-  require(rows.bytes == n * params_.n_features * size_of(params_.element_type),
-          "positions has another size");
+  require(rows.bytes == n * store_.row_bytes(), "positions has another size");
   require(examples.labels.size() == n * params_.label_length, "labels has another size");
+  require(examples.ids.size() == (params_.ids == IdKind::none ? 0 : n) &&
+              (n == 0 || examples.ids.kind() == params_.ids),
+          "ids does not name every example");
+  store_.ids().check_new(examples.ids);
   require(state.seen <= (std::uint64_t{1} << 53), "seen is too large");
   check_examples(state);
-  require(state.tree_sizes.size() == params_.n_T, "there are more or fewer trees");
+  const std::size_t n_held = params_.n_held();
+  require(state.tree_sizes.size() == n_held + state.tree_places.size(),
+          "there are more or fewer trees");
+  require(
+      state.tree_generations.empty() || state.tree_generations.size() == state.tree_sizes.size(),
+      "tree_generations does not fit the trees");
   const bool planted = state.tree_sizes[0] > 0;
   require(planted || (n == state.seen && n < params_.n_T), "trees are missing");
   check_trees(state);
   Spread spread(params_.label_length);
   spread.restore(state.spread);
   try {
-    if (planted) make_trees();
-    for (std::size_t t = 0, begin = 0; t < trees_.size(); begin += state.tree_sizes[t++])
-      trees_[t]->restore(std::span(state.node_examples).subspan(begin, state.tree_sizes[t]),
-                         std::span(state.node_parents).subspan(begin, state.tree_sizes[t]));
-    store_.restore(n, rows, examples.labels.data(), examples.arrivals.data());
+    for (std::size_t t = 0, begin = 0; planted && t < state.tree_sizes.size();
+         begin += state.tree_sizes[t++]) {
+      const bool answering = t < n_held;
+      const std::uint32_t place = answering ? params_.first_tree + static_cast<std::uint32_t>(t)
+                                            : state.tree_places[t - n_held];
+      trees_.push_back(
+          make_tree(place, state.tree_generations.empty() ? 0 : state.tree_generations[t]));
+      trees_.back().answering = answering;
+      trees_.back().tree->restore(
+          std::span(state.node_examples).subspan(begin, state.tree_sizes[t]),
+          std::span(state.node_parents).subspan(begin, state.tree_sizes[t]));
+    }
+    store_.restore(n, rows, examples.labels.data(), examples.arrivals.data(), examples.ids);
+    close_block(store_.size());
+    for (Slot slot = 0; !planted && slot < n; ++slot) store_.hold(slot);
   } catch (...) {  // there is no memory left; all else was checked
     rollback();
     throw;
@@ -155,16 +210,14 @@ void BoundaryForest::check_examples(const State& state) const {
   }
   for (const double value : examples.labels)
     require(std::isfinite(value), "labels has a value that is not finite");
-  // The first example of a class is kept by every tree, so no class is without one.
-  std::uint32_t n_classes = 0;
   const bool vote = params_.estimator == Estimator::shepard_vote;
   for (std::size_t i = 0; vote && i < examples.labels.size(); ++i) {
     const double code = examples.labels[i];
     require(code >= 0 && code < state.n_classes && code == std::floor(code),
             "labels has a class that does not exist");
-    n_classes = std::max(n_classes, static_cast<std::uint32_t>(code) + 1);
   }
-  require(n_classes == state.n_classes, "n_classes is not the number of classes in labels");
+  // Classes may have no example left, or none yet: how many there are is for the caller to check.
+  require(vote || state.n_classes == 0, "n_classes is not 0, and labels are not classes");
   const double n_spread = vote ? 0.0 : static_cast<double>(state.seen);
   require(!state.spread.empty() && state.spread[0] == n_spread,
           "spread does not fit the number of examples seen");
@@ -176,6 +229,10 @@ void BoundaryForest::check_trees(const State& state) const {
   require(state.node_examples.size() == n_nodes && state.node_parents.size() == n_nodes,
           "tree_sizes does not add up to the nodes of node_examples and node_parents");
   const bool planted = state.tree_sizes[0] > 0;
+  for (std::size_t i = 0; i < state.tree_places.size(); ++i)
+    require(state.tree_places[i] - params_.first_tree < params_.n_held() &&
+                (i == 0 || state.tree_places[i - 1] < state.tree_places[i]),
+            "tree_places: a tree grows where none stands");
   std::vector<std::uint32_t> last_tree(state.examples.arrivals.size(), 0);  // that has the example
   std::vector<std::uint32_t> n_children;
   std::uint32_t t = 0;
@@ -183,7 +240,7 @@ void BoundaryForest::check_trees(const State& state) const {
   for (const NodeId size : state.tree_sizes) {
     ++t;
     require((size > 0) == planted, "tree_sizes: some trees are empty and others not");
-    const Slot* const slots = state.node_examples.data() + begin;
+    const std::uint32_t* const slots = state.node_examples.data() + begin;
     const NodeId* const parents = state.node_parents.data() + begin;
     n_children.assign(size, 0);
     for (NodeId v = 0; v < size; ++v) {

@@ -171,9 +171,12 @@ inline void set_trees(BoundaryForest::State& state, const std::vector<Tree>& tre
 }
 
 inline bool same(const BoundaryForest::State& a, const BoundaryForest::State& b) {
-  return a.tree_sizes == b.tree_sizes && a.node_examples == b.node_examples &&
+  return a.tree_sizes == b.tree_sizes && a.tree_places == b.tree_places &&
+         a.tree_generations == b.tree_generations && a.node_examples == b.node_examples &&
          a.node_parents == b.node_parents && a.examples.positions == b.examples.positions &&
-         a.examples.labels == b.examples.labels && a.examples.arrivals == b.examples.arrivals;
+         a.examples.labels == b.examples.labels && a.examples.arrivals == b.examples.arrivals &&
+         a.examples.ids.integers == b.examples.ids.integers &&
+         a.examples.ids.texts == b.examples.ids.texts;
 }
 
 }  // namespace streams

@@ -38,8 +38,8 @@ void check_same(const std::string& what, const Stream& stream,
   CHECK_IN(what, same(plain->state(), block->state()));
   const RowsView queries = stream.rows(0, stream.n);
   CHECK_IN(what, plain->apply(queries, Run{}).values == block->apply(queries, Run{}).values);
-  CHECK_IN(what, plain->found(queries, Run{}).distances.values ==
-                     block->found(queries, Run{}).distances.values);
+  CHECK_IN(what, plain->found(queries, Run{}).found.distances.values ==
+                     block->found(queries, Run{}).found.distances.values);
   // Queries that the stored type cannot hold.
   std::vector<double> wide(stream.n * stream.params.n_features);
   to_doubles({queries.data, queries.type}, wide.size(), wide.data());

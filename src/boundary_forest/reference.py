@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 Row = Any  # a 1-D numpy array
+Examples = Any  # (position, label) by arrival: a list or a dict
 Distances = Callable[[Row, Any], list[float]]  # of y to every row of an array, in reduced form
 
 
@@ -65,8 +66,10 @@ class Node:
 
 
 class BoundaryTree:
-    def __init__(self, forest: BoundaryForest, index: int, root: Node) -> None:
-        self.forest, self.index, self.nodes, self.seen = forest, index, [root], 1
+    """``key`` begins the hash that settles ties: (tree,), or (tree, generation) if grown anew."""
+
+    def __init__(self, forest: BoundaryForest, key: tuple[int, ...], root: Node) -> None:
+        self.forest, self.key, self.nodes = forest, key, [root]
 
     def BTQuery(self, y: Row, seen: int) -> Node:
         v = self.nodes[0]
@@ -74,7 +77,7 @@ class BoundaryTree:
         while True:
             A_v = v.children + ([v] if len(v.children) < self.forest.k else [])
             self.forest.comparisons += len(v.children)
-            v_min = self.forest.argmin(A_v, y, self.index, seen)
+            v_min = self.forest.argmin(A_v, y, self.key, seen)
             if v_min is v:
                 return v
             v = v_min
@@ -116,7 +119,7 @@ class BoundaryForest:
     def seen(self) -> int:
         return len(self.labels)
 
-    def argmin(self, A: list[Node], y: Row, tree: int, seen: int) -> Node:
+    def argmin(self, A: list[Node], y: Row, tree: tuple[int, ...], seen: int) -> Node:
         """The node of A closest to y; ties by a priority that is random, but not by chance."""
         reduced = self.d(y, np.stack([w.x for w in A]))
         least = min(reduced)
@@ -124,13 +127,13 @@ class BoundaryForest:
         if len(ties) == 1:
             return ties[0]
         key = seen if least == 0 else fingerprint(y)
-        return min(ties, key=lambda w: hash64(self.seed, tree, key, w.arrival))
+        return min(ties, key=lambda w: hash64(self.seed, *tree, key, w.arrival))
 
     def BFQuery(self, y: Row) -> list[Node]:
         """The locally closest node of each tree, on which E works."""
         if not self.trees:
             self.comparisons += len(self.buffer)
-            return [self.argmin(self.buffer, y, 0, self.seen)] * self.n_T
+            return [self.argmin(self.buffer, y, (0,), self.seen)] * self.n_T
         return [tree.BTQuery(y, self.seen) for tree in self.trees]
 
     def BFTrain(self, y: Row, c: Row) -> None:
@@ -147,20 +150,25 @@ class BoundaryForest:
         """Tree i takes example i as its root and the others in its own random order."""
         for i in range(self.n_T):
             order = [i] + [j for j in shuffled(self.n_T, self.seed, i) if j != i]
-            self.trees.append(self.grow(i, order, [(w.x, w.c) for w in self.buffer]))
+            self.trees.append(self.grow((i,), order, [(w.x, w.c) for w in self.buffer]))
 
     def train_offline(self, X: Row, C: Row) -> None:
         """OBF: each tree is shown its own shuffle of everything."""
         self.labels = list(C)
         examples = list(zip(X, C, strict=True))
         for i in range(self.n_T):
-            self.trees.append(self.grow(i, shuffled(len(X), self.seed, i), examples))
+            self.trees.append(self.grow((i,), shuffled(len(X), self.seed, i), examples))
 
-    def grow(self, i: int, order: list[int], examples: list[tuple[Row, Row]]) -> BoundaryTree:
-        tree = BoundaryTree(self, i, Node(*examples[order[0]], order[0]))
+    def grow(self, key: tuple[int, ...], order: list[int], examples: Examples) -> BoundaryTree:
+        tree = BoundaryTree(self, key, Node(*examples[order[0]], order[0]))
         for seen, j in enumerate(order[1:], start=1):
             tree.BTTrain(*examples[j], j, seen, self.threshold(len(self.labels)))
         return tree
+
+    def regrow(self, i: int, order: list[int], generation: int) -> None:
+        """Tree i anew, from stored examples in this order; what no tree has is stored no more."""
+        stored = {v.arrival: (v.x, v.c) for tree in self.trees for v in tree.nodes}
+        self.trees[i] = self.grow((i, generation), order, stored)
 
     def threshold(self, n: int) -> float:
         """Epsilon, or a tenth of the standard deviation of the first n labels (Welford)."""

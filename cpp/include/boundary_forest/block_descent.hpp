@@ -1,8 +1,8 @@
 // Algorithm 1 for a block of rows at once, with the same result as row by row.
 //
-// Asking: rows that stand at the same node are taken on together, so that the node's children are
+// Querying: rows that stand at the same node are taken on together, so that the node's children are
 // read once for all of them and compared by the metric's sieve (sieve.hpp). Every row makes the
-// moves that BTQuery would make, as the closest child does not depend on who else is asking.
+// moves that BTQuery would make, as the closest child does not depend on the other rows.
 //
 // Learning: the block first descends through the tree as it stands; then it is replayed in order of
 // arrival. A row's descent can differ from what was found only where a node on its way has gained
@@ -31,8 +31,8 @@ class BlockDescent {
 
   BlockDescent(const QueryRows& block, const Sieve& sieve) : block_(block), sieve_(sieve) {}
 
-  // rows[j] is asked after `seen` + j * `seen_step` examples, of the first n_nodes nodes of the
-  // tree. endings()[j] becomes what BTQuery returns.
+  // BTQuery for rows[j] after `seen` + j * `seen_step` examples, among the first n_nodes nodes of the
+  // tree: endings()[j] becomes what it returns.
   void descend(const BoundaryTree& tree, std::span<const std::uint32_t> rows, std::uint64_t seen,
                std::uint64_t seen_step, NodeId n_nodes, Counts& counts);
 
@@ -43,10 +43,10 @@ class BlockDescent {
   };
   std::span<const Ending> endings() const { return endings_; }
 
-  // BTTrain for rows[j] in order, after `seen` + j examples: row r is the staged example
-  // `first` + r, with threshold epsilon[r]. endings()[j] becomes what the tree would have answered.
-  void train(BoundaryTree& tree, std::span<const std::uint32_t> rows, Slot first,
-             std::uint64_t seen, const double* epsilon, Counts& counts);
+  // BTTrain for rows[j] of a block of examples in order, after `seen` + j others and with threshold
+  // epsilon[rows[j]]. endings()[j] becomes what the tree would have answered.
+  void train(BoundaryTree& tree, std::span<const std::uint32_t> rows, std::uint64_t seen,
+             const double* epsilon, Counts& counts);
 
  private:
   struct Group {
@@ -63,7 +63,9 @@ class BlockDescent {
                   Counts& counts);
   void replay(const BoundaryTree& tree, std::uint32_t row, std::uint64_t seen, NodeId n_before,
               Ending& ending, Counts& counts);
-  std::uint64_t seen_at(std::size_t j) const { return seen_ + j * seen_step_; }
+  Query query(std::span<const std::uint32_t> rows, std::uint32_t j) const {
+    return {block_, rows[j], seen_ + j * seen_step_, n_nodes_};
+  }
 
   const QueryRows& block_;
   const Sieve& sieve_;

@@ -1,14 +1,18 @@
 // ALGORITHM 2 of the paper: the boundary forest. BFTrain and BFInitialization are in learning.cpp,
 // BFQuery is in querying.cpp.
 //
-// Each tree learns and is asked apart from the others, so trees are spread over threads. Learning
+// Each tree learns and answers apart from the others, so trees are spread over threads. Learning
 // goes block by block: a block's examples are staged in the store, every tree trains on them in
-// order of arrival, those that some tree kept close up, and the result is published (prefix.hpp).
-// Nothing depends on where a block begins. Learning calls exclude each other; queries may run at
-// any time.
+// order of arrival, those that some tree kept settle, and the result is published (version.hpp).
+// publish() is the only commit: whatever ends a call before it leaves no trace. Nothing depends on
+// where a block begins. Learning calls exclude each other; queries may run at any time.
+//
+// Trees come and go: regrowing.cpp puts new trees in the places of others. A version lists its
+// trees, and what is replaced is reclaimed by the learner once no call that may read it still runs.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,11 +26,11 @@
 #include "boundary_forest/example_store.hpp"
 #include "boundary_forest/label_metric.hpp"
 #include "boundary_forest/metric.hpp"
-#include "boundary_forest/prefix.hpp"
 #include "boundary_forest/query_rows.hpp"
 #include "boundary_forest/sieve.hpp"
 #include "boundary_forest/thread_pool.hpp"
 #include "boundary_forest/types.hpp"
+#include "boundary_forest/version.hpp"
 
 namespace boundary_forest {
 
@@ -45,37 +49,63 @@ struct Table {
   std::vector<T> values;
 };
 
-struct Neighbors {
-  Table<double> distances;
-  Table<Arrival> arrivals;
-};
-
-// Per row of a query, examples and their distances.
-struct Found {
-  Table<Slot> slots;
-  Table<double> distances;
-};
-
-struct Paths {
-  std::vector<Found> trees;
-  std::vector<double> weights;
-  std::vector<double> estimate;  // as estimate() would have it
-};
-
+// Examples taken out of the store.
 struct Examples {
   std::vector<std::byte> positions;  // n x n_features, of the store's element type
   std::vector<double> labels;        // n x label_length
   std::vector<Arrival> arrivals;
+  Ids ids;
+};
+
+struct Neighbors {
+  Table<double> distances;
+  Table<Arrival> arrivals;
+  Ids ids;  // one for each, row by row
+};
+
+// Examples along a descent, or that the trees ended at: numbers into a list of examples, and their
+// distances to the query.
+struct Found {
+  Table<std::uint32_t> places;
+  Table<double> distances;
+};
+
+struct Answers {
+  Found found;        // a column a tree
+  Examples examples;  // the distinct ones, by arrival
+};
+
+struct Paths {
+  std::vector<Found> trees;
+  Examples examples;  // the distinct ones, by arrival
+  std::vector<double> weights;
+  std::vector<double> estimate;  // as estimate() would have it
+};
+
+// A forest's content in 128-bit hashes that neither depend on the layout of memory nor need all of
+// it in one place: one a tree, and a sum over examples and their holders, so that those of engines
+// that hold different trees add up.
+struct Digest {
+  std::vector<std::array<std::uint64_t, 2>> trees;
+  std::array<std::uint64_t, 2> examples = {0, 0};
+};
+
+// A tree to be grown from stored examples, by arrival number, in this order; the first is its root.
+struct Regrowth {
+  std::uint32_t place;
+  std::vector<Arrival> order;
+  bool answering = true;  // false: it grows beside the tree at its place, until succeed()
 };
 
 struct Stats {
   std::uint64_t seen = 0;
   Slot stored = 0;
-  std::vector<NodeId> nodes;
+  std::vector<NodeId> nodes;  // of the trees that answer; 0 before they are planted
   Counts learn;
   Counts query;
   std::size_t position_bytes = 0;  // the one copy of the rows
-  std::size_t example_bytes = 0;   // labels and arrival numbers
+  std::size_t example_bytes = 0;   // labels, arrival numbers and holders
+  std::size_t id_bytes = 0;
   std::size_t tree_bytes = 0;
 };
 
@@ -92,21 +122,31 @@ class BoundaryForest {
     return static_cast<std::size_t>(std::clamp<std::uint64_t>(seen / 8, 256, 4096));
   }
 
-  // Learns rows (of the store's element type) in order; labels has label_length values a row. If it
-  // throws, the rows published by then stay, and `learned` says how many; with a metric that may
-  // fail that is none of them.
-  void learn(const RowsView& rows, const double* labels, const Run& run, std::size_t& learned);
+  // Learns rows (of the store's element type) in order; labels has label_length values a row, and
+  // ids one if examples have them. If it throws, the rows published by then stay, and `learned` says
+  // how many; with a metric that may fail that is none of them.
+  void learn(const RowsView& rows, const double* labels, const Run& run, std::size_t& learned,
+             const Ids& ids = {});
 
   // Learns likewise, and returns what estimate() would have said of each row just before it was
   // learned, for one descent a tree. The forest must have learned something before.
   Table<double> predict_then_learn(const RowsView& rows, const double* labels, const Run& run,
-                                   std::size_t& learned);
+                                   std::size_t& learned, const Ids& ids = {});
 
   // The paper's offline variant (OBF), for a forest that is still empty: tree i is shown its own
   // shuffle of all rows, and its root is the first of that.
-  void learn_offline(const RowsView& rows, const double* labels, const Run& run);
+  void learn_offline(const RowsView& rows, const double* labels, const Run& run,
+                     const Ids& ids = {});
 
-  // The arrival number of the locally closest example in each tree: rows x n_T.
+  // Throws std::invalid_argument if ids occur twice or already name a stored example.
+  void check_ids(const Ids& ids);
+
+  // Grows trees anew in the places of others, and publishes once. If it throws, nothing has changed.
+  void regrow(std::span<const Regrowth> trees, const Run& run);
+  // The trees that grow at these places take over from those that answer there.
+  void succeed(std::span<const std::uint32_t> places);
+
+  // The arrival number of the locally closest example in each tree: rows x trees.
   Table<Arrival> apply(const RowsView& rows, const Run& run);
 
   // E = Shepard vote: rows x class codes. E = Shepard mean or nearest: rows x label_length.
@@ -116,9 +156,8 @@ class BoundaryForest {
   // descents compared; of all that are stored where those are fewer. Needs n <= examples stored.
   Neighbors neighbors(const RowsView& rows, std::size_t n, const Run& run);
 
-  // What the trees found: the slots of the locally closest examples and their distances, for an E
-  // outside the engine. Slots never change.
-  Found found(const RowsView& rows, const Run& run);
+  // What the trees found, for an E outside the engine.
+  Answers found(const RowsView& rows, const Run& run);
 
   // For one query: per tree, the examples from the root to the locally closest one; the share that
   // each tree's end has in E's answer; and that answer.
@@ -127,12 +166,15 @@ class BoundaryForest {
   // The standard deviation of the labels seen (of many outputs, the root of the summed variances).
   double label_deviation();
 
-  Examples examples(std::span<const Slot> slots);
-
   Stats stats();
   std::uint64_t seen();
+  std::uint32_t n_classes();
 
-  // The whole published state, and putting it into a forest that is still empty. restore() believes
+  // label_keys stands for class codes, which depend on the order in which classes were named; it is
+  // empty where labels are numbers.
+  Digest digest(std::span<const std::uint64_t> label_keys);
+
+  // The whole of a version, and putting it into a forest that is still empty. restore() believes
   // nothing: it throws std::invalid_argument where the arrays do not make a forest of these params.
   struct State {
     std::uint64_t seen = 0;
@@ -140,50 +182,79 @@ class BoundaryForest {
     std::vector<double> spread;
     Counts learn;
     Counts query;
-    std::vector<NodeId> tree_sizes;    // as Prefix::nodes
-    std::vector<Slot> node_examples;   // tree by tree, in order of creation
-    std::vector<NodeId> node_parents;  // `nothing` for a root
-    Examples examples;                 // all that are stored, by slot
+    // Trees that answer first, by place; sizes are all 0 while the first n_T examples are awaited.
+    std::vector<NodeId> tree_sizes;
+    std::vector<std::uint32_t> tree_places;       // of those that only grow
+    std::vector<std::uint32_t> tree_generations;  // none: all are 0
+    std::vector<std::uint32_t> node_examples;     // tree by tree, in order of creation
+    std::vector<NodeId> node_parents;             // `nothing` for a root
+    Examples examples;                            // all that are stored, by arrival
   };
   State state(bool with_positions = true);
   void restore(const State& state);  // with its own positions
   void restore(const State& state, const SavedRows& rows);
 
-  // Stored rows from slot `first` on, as many as lie side by side: they stay where they are as long
-  // as the forest lives.
-  std::span<const std::byte> rows_from(Slot first);
+  // A forest of the same trees whose rows have further features, all zero.
+  std::unique_ptr<BoundaryForest> widened(std::size_t n_features, std::unique_ptr<Metric> d);
 
  private:
+  friend class Snapshot;
+
   void BFInitialization(const Run& run);
   void BFTrain(Slot first, std::size_t n, const Run& run, Leaf* v);
-  void BFQuery(const QueryRows& queries, Reading& reading, Leaf* v, const Run& run);
+  void BFQuery(const QueryRows& queries, const Version& version, Leaf* v, const Run& run,
+               Counts& cost);
 
   // E on the examples that the trees found.
   void E(std::span<const Leaf> v, std::span<double> out) const;
 
-  void learn_rows(const RowsView& rows, const double* labels, const Run& run, std::size_t& learned,
-                  Table<double>* answers);
-  void learn_block(const RowsView& rows, const double* labels, const Run& run,
-                   std::span<double> answers);
-  std::pmr::vector<double> thresholds(Slot first, std::size_t n, std::pmr::memory_resource* memory);
+  // A tree and what the learner knows of it.
+  struct Grown {
+    std::unique_ptr<BoundaryTree> tree;
+    bool answering = true;
+    NodeId n_counted = 0;  // nodes whose examples count it among their holders
+    Counts cost;           // of the learning that is not yet published
+  };
+
+  void learn_rows(const RowsView& rows, const double* labels, const Ids& ids, const Run& run,
+                  std::size_t& learned, Table<double>* answers);
+  void learn_block(const RowsView& rows, const double* labels, const Ids& ids, std::size_t first_id,
+                   const Run& run, std::span<double> answers);
+  std::pmr::vector<double> thresholds(Slot first, std::size_t n,
+                                      std::pmr::memory_resource* memory) const;
+  void take_note_of_labels(Slot first, std::size_t n);
+  double epsilon_now() const {
+    return params_.auto_epsilon ? progress_.spread.epsilon() : params_.epsilon;
+  }
   bool planted() const { return !trees_.empty(); }
   void make_trees();
-  void close_block(Slot first, std::span<const NodeId> nodes_before);
+  Grown make_tree(std::uint32_t place, std::uint32_t generation) const;
+  void grow(Grown& grown, const QueryRows& examples, std::span<const std::uint32_t> order,
+            double epsilon, const Sieve* sieve, const Run& run) const;
+  void close_block(Slot first);
   void publish();
   void rollback();
-  bool may_fail() const { return d_->may_fail() || params_.label_function; }
+  bool may_fail() const { return settings_->d->may_fail() || params_.label_function; }
+  std::vector<Slot> slots_of(std::span<const Arrival> arrivals) const;
 
   template <class F>
   void for_each_tree(const Run& run, F&& f);
   template <class F>
   void for_each_query_block(const RowsView& rows, const Run& run, F&& f);
+  template <class F>
+  void for_each_answer(const RowsView& rows, const Run& run, Reading& reading, F&& f);
   Leaf nearest_buffered(const QueryRows& queries, std::size_t i, Slot stored, std::uint64_t seen,
                         Counts& cost) const;
-  void neighbors_of(const QueryRows& queries, std::size_t i, const Prefix& prefix, Counts& cost,
-                    std::size_t n, double* distances, Arrival* arrivals) const;
-  std::unique_ptr<Sieve> sieve_for(const QueryRows& rows) const;
-  std::size_t threads(const Run& run) const { return d_->single_threaded() ? 1 : run.n_jobs; }
-  Examples examples_at(std::span<const Slot> slots) const;
+  Neighbors neighbors(const RowsView& rows, std::size_t n, const Run& run, const Version& version,
+                      Counts& cost);
+  std::vector<Leaf> neighbors_of(const QueryRows& queries, std::size_t i, std::size_t n,
+                                 const Version& version, Counts& cost) const;
+  std::size_t threads(const Run& run) const {
+    return settings_->d->single_threaded() ? 1 : run.n_jobs;
+  }
+  Examples examples_at(std::span<const Slot> slots, bool with_positions = true) const;
+  std::vector<Slot> living(const Version& version) const;
+  State state_of(const Version& version, std::span<const Slot> living, bool with_positions);
   void check_examples(const State& state) const;
   void check_trees(const State& state) const;
 
@@ -194,11 +265,9 @@ class BoundaryForest {
   }
 
   const Params params_;
-  const std::unique_ptr<Metric> d_;
-  const bool plain_;  // see plain_path()
+  const std::shared_ptr<const TreeSettings> settings_;  // of the trees that are made from now on
+  const bool plain_;                                    // see plain_path()
   ExampleStore store_;
-  // None while the first n_T examples are awaited. Readers look at them if their prefix is planted.
-  std::vector<std::unique_ptr<BoundaryTree>> trees_;
   Publication publication_;
   ThreadPool pool_;
 
@@ -210,7 +279,34 @@ class BoundaryForest {
   };
   std::mutex learning_;
   Progress progress_;
-  std::vector<Counts> tree_costs_;  // of the learning that is not yet published
+  std::vector<Grown> trees_;  // none while the first n_T examples are awaited; in a version's order
+  std::vector<Grown> replaced_;  // since the last publication
+  struct Retired {
+    std::uint64_t number;  // of the last version that lists it
+    std::unique_ptr<BoundaryTree> tree;
+  };
+  std::vector<Retired> retired_;
+};
+
+// One version, held as long as this lives: what saving a forest, and questions that belong together,
+// are answered from.
+class Snapshot {
+ public:
+  explicit Snapshot(BoundaryForest& forest)
+      : forest_(forest), reading_(forest.publication_), living_(forest.living(reading_.version)) {}
+
+  std::size_t size() const { return living_.size(); }
+  BoundaryForest::State state(bool with_positions) const {
+    return forest_.state_of(reading_.version, living_, with_positions);
+  }
+  // Examples number begin to end, by arrival.
+  Examples examples(std::size_t begin, std::size_t end) const;
+  Neighbors neighbors(const RowsView& rows, std::size_t n, const Run& run) const;
+
+ private:
+  BoundaryForest& forest_;
+  Reading reading_;
+  std::vector<Slot> living_;  // by arrival
 };
 
 }  // namespace boundary_forest

@@ -7,11 +7,13 @@
 //
 // Ties are settled as nearest.hpp says.
 //
-// Readers see the first n_nodes nodes: later children are invisible and do not count towards k.
+// Readers see the first n_nodes nodes: later children are invisible and do not count towards k. A
+// tree only grows; anything else makes a new tree in its place, of the next generation.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -38,45 +40,54 @@ struct Unobserved {
   void operator()(Slot, double) const {}
 };
 
+// What a tree is grown with, so that the trees of a forest may come to differ. The metrics of one
+// forest are of one kind: their reduced distances stand for distances in the same way.
+struct TreeSettings {
+  std::shared_ptr<const Metric> d;
+};
+
 class BoundaryTree {
  public:
-  BoundaryTree(std::uint32_t index, const Params& params, const Metric& d, ExampleStore& store)
-      : params_(params),
-        d_(d),
+  // The tree of generation `generation` at `place`, one of 0 .. n_T - 1.
+  BoundaryTree(std::uint32_t place, std::uint32_t generation, const Params& params,
+               std::shared_ptr<const TreeSettings> settings, ExampleStore& store)
+      : place_(place),
+        generation_(generation),
+        params_(params),
+        settings_(std::move(settings)),
+        d_(*settings_->d),
         store_(store),
-        tie_hash_(tie_hash(params, index)),
+        tie_hash_(tie_hash(params, place, generation)),
         nodes_(node_chunk_log2),
         lists_(params.k) {}
 
-  // The tree is asked for row `i` of `queries`, after `seen` examples. `observe` is told of every
-  // example compared; `counts` gains what the descent cost.
+  // `observe` is told of every example compared; `counts` gains what the descent cost.
   template <class Observe = Unobserved>
-  std::pair<NodeId, Leaf> BTQuery(const QueryRows& queries, std::size_t i, std::uint64_t seen,
-                                  NodeId n_nodes, Counts& counts, Observe&& observe = {}) const {
-    const Leaf at_root = leaf(0, queries.position(i));
+  std::pair<NodeId, Leaf> BTQuery(const Query& query, Counts& counts,
+                                  Observe&& observe = {}) const {
+    const Leaf at_root = leaf(0, query.y());
     observe(at_root.example, at_root.reduced);
     counts += {1, 1};
-    return descend(0, at_root, queries, i, seen, n_nodes, counts, observe);
+    return descend(0, at_root, query, counts, observe);
   }
 
   // BTQuery from node v on, which is at `at_v`.
   template <class Observe = Unobserved>
-  std::pair<NodeId, Leaf> descend(NodeId v, Leaf at_v, const QueryRows& queries, std::size_t i,
-                                  std::uint64_t seen, NodeId n_nodes, Counts& counts,
+  std::pair<NodeId, Leaf> descend(NodeId v, Leaf at_v, const Query& query, Counts& counts,
                                   Observe&& observe = {}) const {
-    while (step(v, at_v, queries, i, seen, n_nodes, counts, observe)) {
+    while (step(v, at_v, query, counts, observe)) {
     }
     return {v, at_v};
   }
 
   // v becomes the closest of A_v; false if that is v itself.
   template <class Observe = Unobserved>
-  bool step(NodeId& v, Leaf& at_v, const QueryRows& queries, std::size_t i, std::uint64_t seen,
-            NodeId n_nodes, Counts& counts, Observe&& observe = {}) const {
-    const ChildLists::View children = this->children(v, n_nodes);
-    Nearest v_min(tie_hash_, store_, queries, i, seen);
+  bool step(NodeId& v, Leaf& at_v, const Query& query, Counts& counts,
+            Observe&& observe = {}) const {
+    const ChildLists::View children = this->children(v, query.n_nodes);
+    Nearest v_min(tie_hash_, store_, query);
     if (children.count < params_.k) v_min.consider(v, at_v);
-    for_each_distance(queries.position(i), children, 0, [&](NodeId child, const Leaf& at_child) {
+    for_each_distance(query.y(), children, 0, [&](NodeId child, const Leaf& at_child) {
       observe(at_child.example, at_child.reduced);
       v_min.consider(child, at_child);
     });
@@ -87,16 +98,16 @@ class BoundaryTree {
     return moves;
   }
 
-  // Row `i` of `examples` is the staged example `slot`. Returns what the tree would have answered.
-  Leaf BTTrain(const QueryRows& examples, std::size_t i, Slot slot, std::uint64_t seen,
-               double epsilon, Counts& counts) {
-    const auto [v_min, at] = BTQuery(examples, i, seen, size_, counts);
-    learn(slot, v_min, epsilon);
+  // Learns example i of `examples`, after `seen` others. Returns what the tree would have answered.
+  Leaf BTTrain(const QueryRows& examples, std::size_t i, std::uint64_t seen, double epsilon,
+               Counts& counts) {
+    const auto [v_min, at] = BTQuery({examples, i, seen, size_}, counts);
+    learn(examples.slot(i), v_min, epsilon);
     return at;
   }
 
-  // The staged example `slot`, whose descent ended at v_min, becomes its child if their labels are
-  // more than epsilon apart. Tells whether.
+  // The example `slot`, whose descent ended at v_min, becomes its child if their labels are more
+  // than epsilon apart. Tells whether.
   bool learn(Slot slot, NodeId v_min, double epsilon) {
     const Slot closest = nodes_[v_min].example;
     if (!(label_distance(params_, store_.label(slot), store_.label(closest)) > epsilon))
@@ -171,9 +182,14 @@ class BoundaryTree {
   Slot example(NodeId v) const { return nodes_[v].example; }
   NodeId parent(NodeId v) const { return nodes_[v].parent; }
   void set_example(NodeId v, Slot slot) { nodes_[v].example = slot; }
+  std::uint32_t place() const { return place_; }
+  std::uint32_t generation() const { return generation_; }
+  const Metric& d() const { return d_; }
   std::uint64_t tie_hash() const { return tie_hash_; }
-  static std::uint64_t tie_hash(const Params& params, std::uint32_t index) {
-    return hash64(params.seed, index);
+  static std::uint64_t tie_hash(const Params& params, std::uint32_t place,
+                                std::uint32_t generation = 0) {
+    const std::uint64_t hash = hash64(params.seed, place);
+    return generation == 0 ? hash : absorb(hash, generation);
   }
   const Params& params() const { return params_; }
   const ExampleStore& store() const { return store_; }
@@ -186,7 +202,7 @@ class BoundaryTree {
   // Takes back every node from `n_nodes` on, none of which was published.
   void rollback(NodeId n_nodes, std::uint64_t number);
 
-  // May be asked by any thread; leaves out the bookkeeping of a block that is being learned.
+  // May be called by any thread; leaves out the bookkeeping of a block that is being learned.
   std::size_t bytes() const;
 
  private:
@@ -196,7 +212,10 @@ class BoundaryTree {
   void add_node(Slot example, NodeId parent);
   void retire(std::uint64_t number, ChildLists::Ref list);
 
+  const std::uint32_t place_;
+  const std::uint32_t generation_;
   const Params& params_;
+  const std::shared_ptr<const TreeSettings> settings_;
   const Metric& d_;
   ExampleStore& store_;
   std::uint64_t tie_hash_;

@@ -51,6 +51,9 @@ class ChunkedArray {
     n_adopted_ = elements;
   }
 
+  // Whether element i is this array's own, and may be written.
+  bool is_own(std::size_t i) const { return i >= n_adopted_; }
+
   void grow_to(std::size_t elements) {
     if constexpr (std::is_copy_assignable_v<T>)
       if (n_foreign_ > 0 && elements > n_adopted_) own_partial_chunk();
@@ -66,7 +69,8 @@ class ChunkedArray {
   // Frees what lies beyond `elements`, but for one chunk, so that a length that goes up and down at
   // a chunk's edge does not allocate each time. Never less than was adopted.
   void shrink_to(std::size_t elements) {
-    const std::size_t wanted = ((elements + chunk_elements() - 1) >> chunk_log2_) + 1;
+    const std::size_t wanted =
+        std::max(((elements + chunk_elements() - 1) >> chunk_log2_) + 1, n_foreign_);
     T** const directory = directory_.load(std::memory_order_relaxed);
     for (; n_chunks_ > wanted; bytes_ -= chunk_bytes()) delete[] directory[--n_chunks_];
   }

@@ -1,24 +1,34 @@
-// Positions and labels of the stored examples: one copy for all trees, append-only, never moved
-// once published (promise 5).
+// Positions, labels, arrival numbers and ids of the stored examples: one copy for all trees
+// (promise 5).
 //
-// A block of new examples is staged behind the published ones, so that trees refer to any example
-// by its slot alone; when the block ends, those that no tree kept are dropped and the others close
-// up, in order of arrival.
+// A block of new examples is staged behind all slots in use, so that trees refer to any example by
+// its slot alone. When the block ends, those that some tree kept settle, in order of arrival, into
+// slots that are free or close up at the tail; the others are dropped. Every slot counts its
+// holders: the nodes, over all trees, that refer to it. One that has none left is dead from the next
+// publication on, and becomes free when no call that began before still runs.
+//
+// Invariants: what a version has is neither moved nor written while a call reads that version. Rows
+// that lie in a mapped file are never written. Slots do not leave the engine: outside, an example is
+// its arrival number or its id.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "boundary_forest/chunked_array.hpp"
+#include "boundary_forest/ids.hpp"
 #include "boundary_forest/types.hpp"
+#include "boundary_forest/version.hpp"
 
 namespace boundary_forest {
 
 // The rows of a saved forest. With an owner they stay where they are, are never written, and none is
-// touched before it is asked for; else they are copied.
+// touched before it is needed; else they are copied.
 struct SavedRows {
   const std::byte* data = nullptr;
   std::size_t bytes = 0;
@@ -28,17 +38,21 @@ struct SavedRows {
 
 class ExampleStore {
  public:
-  ExampleStore(ElementType type, std::size_t n_features, std::size_t label_length)
+  ExampleStore(ElementType type, std::size_t n_features, std::size_t label_length,
+               IdKind ids = IdKind::none)
       : type_(type),
         n_features_(n_features),
         label_length_(label_length),
         rows_(rows_log2(n_features * size_of(type)), n_features * size_of(type)),
         labels_(8, label_length),
-        arrivals_(8) {}
+        arrivals_(8),
+        holders_(8),
+        ids_(ids) {}
 
   ElementType element_type() const { return type_; }
   std::size_t n_features() const { return n_features_; }
   std::size_t label_length() const { return label_length_; }
+  std::size_t row_bytes() const { return rows_.width(); }
 
   const std::byte* row(Slot slot) const { return rows_.at(slot); }
   // Short enough that a group of them fits into the second cache beside what is in use.
@@ -49,74 +63,50 @@ class ExampleStore {
   }
   const double* label(Slot slot) const { return labels_.at(slot); }
   Arrival arrival(Slot slot) const { return arrivals_[slot]; }
+  const IdColumn& ids() const { return ids_; }
 
-  Slot size() const { return size_; }  // the writer's view; readers go by their prefix
-
-  // Copies n examples behind the last one; returns the slot of the first.
-  Slot stage(const std::byte* rows, const double* labels, std::size_t n, Arrival first_arrival) {
-    if (n >= nothing - size_) throw std::length_error("a forest stores at most 2^32 - 2 examples");
-    rows_.grow_to(size_ + n);
-    labels_.grow_to(size_ + n);
-    arrivals_.grow_to(size_ + n);
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t slot = size_ + i;
-      std::memcpy(rows_.at(slot), rows + i * rows_.width(), rows_.width());
-      if (label_length_ > 0)
-        std::memcpy(labels_.at(slot), labels + i * label_length_, label_length_ * sizeof(double));
-      arrivals_[slot] = first_arrival + i;
-    }
-    const Slot first = size_;
-    size_ += static_cast<Slot>(n);
-    return first;
+  // The learner's view: slots in use, staged ones included, and how many are alive.
+  Slot size() const { return size_; }
+  Slot n_living() const { return n_living_; }
+  bool is_alive(Slot slot) const {
+    const std::uint32_t word = holders_[slot].load(std::memory_order_relaxed);
+    return word != 0 && (word & dead) == 0;
   }
 
-  // Puts n saved examples into a store that is empty.
-  void restore(std::size_t n, const SavedRows& rows, const double* labels,
-               const Arrival* arrivals) {
-    labels_.grow_to(n);
-    arrivals_.grow_to(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      std::copy_n(labels + i * label_length_, label_length_, labels_.at(i));
-      arrivals_[i] = arrivals[i];
-    }
-    if (rows.owner) {
-      rows_.adopt(const_cast<std::byte*>(rows.data), n);
-      owner_ = rows.owner;
-      owned_bytes_ = rows.in_file ? 0 : rows.bytes;
-    } else {
-      rows_.grow_to(n);
-      for (std::size_t i = 0; i < n; i += rows_.chunk_elements())
-        std::memcpy(rows_.at(i), rows.data + i * rows_.width(),
-                    std::min(n - i, rows_.chunk_elements()) * rows_.width());
-    }
-    size_ = static_cast<Slot>(n);
+  // Whether the version has the example of this slot, which must be below version.slots.
+  bool is_in(const Version& version, Slot slot) const {
+    const std::uint32_t word = holders_[slot].load(std::memory_order_acquire);
+    if (word == 0) return false;
+    // Dead, but perhaps not yet in that version; numbers are compared modulo 2^31.
+    if ((word & dead) != 0 && ((word - version.number - 1) & ~dead) >= (dead >> 1)) return false;
+    return arrival(slot) < version.seen;
   }
 
-  // The rows from slot `first` on that lie side by side, up to slot `end`.
-  std::span<const std::byte> rows_from(Slot first, Slot end) const {
-    const std::size_t chunk_end = (first / rows_.chunk_elements() + 1) * rows_.chunk_elements();
-    return {row(first), (std::min<std::size_t>(chunk_end, end) - first) * rows_.width()};
-  }
+  // Copies n examples behind the last slot; returns the slot of the first. ids has at least
+  // first_id + n of them, or none.
+  Slot stage(const std::byte* rows, const double* labels, std::size_t n, Arrival first_arrival,
+             const Ids& ids = {}, std::size_t first_id = 0);
 
-  // Drops the staged examples from `first` on that are not marked; where[i] becomes the slot of
-  // example first + i, or `nothing`.
-  void keep_marked(Slot first, std::span<const char> marked, std::span<Slot> where) {
-    Slot to = first;
-    for (std::size_t i = 0; i < marked.size(); ++i) {
-      where[i] = nothing;
-      if (!marked[i]) continue;
-      const std::size_t from = first + i;
-      if (from != to) {
-        std::memcpy(rows_.at(to), rows_.at(from), rows_.width());
-        std::copy_n(labels_.at(from), label_length_, labels_.at(to));
-        arrivals_[to] = arrivals_[from];
-      }
-      where[i] = to++;
-    }
-    size_ = to;
-  }
+  // Puts n saved examples into a store that is empty; nobody holds them yet.
+  void restore(std::size_t n, const SavedRows& rows, const double* labels, const Arrival* arrivals,
+               const Ids& ids);
 
-  // Forgets the examples from `size` on; only for ones that were never published.
+  // Drops the staged examples from `first` on that are not marked, and settles the others; where[i]
+  // becomes the slot of example first + i, or `nothing`.
+  void settle(Slot first, std::span<const char> marked, std::span<Slot> where);
+
+  // A node refers to the slot; no longer does, from the next publication on.
+  void hold(Slot slot);
+  void let_go(Slot slot, std::uint64_t next_publication);
+
+  // What happened since the last call is published, with a number above `number`.
+  void commit(std::uint64_t number);
+  // What was dead before the oldest version that is read can be used again.
+  void recycle_before(std::uint64_t oldest_read);
+  // Takes back what happened since the last commit.
+  void rollback();
+
+  // Drops the slots from `size` on, which were never committed.
   void truncate(Slot size) { size_ = size; }
 
   // Gives back the memory that staging needed.
@@ -124,18 +114,32 @@ class ExampleStore {
     rows_.shrink_to(size_);
     labels_.shrink_to(size_);
     arrivals_.shrink_to(size_);
+    holders_.shrink_to(size_);
+    ids_.shrink_to(size_);
   }
 
+  // May be called by any thread.
   std::size_t position_bytes() const { return rows_.bytes() + owned_bytes_; }
-  std::size_t example_bytes() const { return labels_.bytes() + arrivals_.bytes(); }
+  std::size_t example_bytes() const {
+    return labels_.bytes() + arrivals_.bytes() + holders_.bytes();
+  }
+  std::size_t id_bytes() const { return ids_.bytes(); }
 
  private:
+  // A word of holders_ is their number, or `dead` and the publication that is the first without the
+  // example; 0 once nobody can read it any more, and while it is staged.
+  static constexpr std::uint32_t dead = 0x80000000U;
+
   // Chunks of about 64 KB.
   static unsigned rows_log2(std::size_t row_bytes) {
     unsigned log2 = 0;
     while (log2 < 12 && (row_bytes << (log2 + 1)) <= 65536) ++log2;
     return log2;
   }
+
+  void grow_to(std::size_t n);
+  void move(Slot from, Slot to);
+  void set_holders(Slot slot, std::uint32_t word);
 
   ElementType type_;
   std::size_t n_features_;
@@ -145,7 +149,29 @@ class ExampleStore {
   ChunkedArray<std::byte> rows_;
   ChunkedArray<double> labels_;  // label_length values an example
   ChunkedArray<Arrival> arrivals_;
+  ChunkedArray<std::atomic<std::uint32_t>> holders_;
+  IdColumn ids_;
   Slot size_ = 0;
+  Slot n_living_ = 0;
+  std::vector<Slot> free_;
+
+  struct Retired {
+    std::uint64_t number;
+    Slot slot;
+  };
+  std::vector<Retired> retired_;  // dead, but perhaps still read; by number, ascending
+
+  // Since the last commit.
+  struct Change {
+    Slot slot;
+    std::uint32_t word;  // that it had before
+  };
+  Slot committed_size_ = 0;
+  Slot committed_living_ = 0;
+  std::vector<Change> changes_;  // of slots below committed_size_
+  std::vector<Slot> taken_;      // slots that were free
+  std::vector<Slot> settled_;    // new examples, wherever they settled
+  std::vector<Slot> dying_;      // examples without a holder
 };
 
 }  // namespace boundary_forest

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <memory_resource>
 #include <vector>
 
 #include "boundary_forest/types.hpp"
@@ -42,16 +43,22 @@ inline double label_distance(const Params& params, const double* a, const double
       return distance;
     case LabelMetric::function:
       return params.label_function(a, b);
-    default:
+    case LabelMetric::always:
       return std::numeric_limits<double>::infinity();
   }
+  __builtin_unreachable();
 }
 
 // The running spread of label vectors (Welford, in order of arrival), for epsilon = "auto":
 // a tenth of the standard deviation, for many outputs of the root of the summed variances.
 class Spread {
  public:
+  using Memory = std::pmr::memory_resource;
+
   explicit Spread(std::size_t length = 0) : mean_(length, 0.0), squares_(length, 0.0) {}
+  // A copy for a moment.
+  Spread(const Spread& other, Memory* memory)
+      : n_(other.n_), mean_(other.mean_, memory), squares_(other.squares_, memory) {}
 
   void add(const double* label) {
     ++n_;
@@ -89,8 +96,8 @@ class Spread {
 
  private:
   std::uint64_t n_ = 0;
-  std::vector<double> mean_;
-  std::vector<double> squares_;
+  std::pmr::vector<double> mean_;
+  std::pmr::vector<double> squares_;
 };
 
 }  // namespace boundary_forest

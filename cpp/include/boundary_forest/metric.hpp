@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "boundary_forest/types.hpp"
 
@@ -50,8 +51,11 @@ class Metric {
   virtual bool single_threaded() const { return false; }
 };
 
-// One of euclidean, manhattan, chebyshev, minkowski (p >= 1), cosine, hamming, canberra,
-// inner_product. Throws std::invalid_argument for any other name.
+// The names of the built-in metrics.
+std::vector<std::string> metric_names();
+
+// A built-in metric by its name; p is minkowski's, at least 1. Throws std::invalid_argument for any
+// other name.
 std::unique_ptr<Metric> make_metric(const std::string& name, double p, ElementType stored,
                                     std::size_t n_features);
 

@@ -23,10 +23,9 @@ struct Leaf {
 
 class Nearest {
  public:
-  // For row `i` of `queries`, after `seen` examples; tie_hash is hash64(seed, tree).
-  Nearest(std::uint64_t tie_hash, const ExampleStore& store, const QueryRows& queries,
-          std::size_t i, std::uint64_t seen)
-      : tie_hash_(tie_hash), store_(store), queries_(queries), i_(i), seen_(seen) {}
+  // tie_hash is hash64(seed, tree).
+  Nearest(std::uint64_t tie_hash, const ExampleStore& store, const Query& query)
+      : tie_hash_(tie_hash), store_(store), query_(query) {}
 
   void consider(NodeId candidate, const Leaf& at_candidate) {
     if (node_ != nothing && !(at_candidate.reduced < at_.reduced)) {
@@ -49,15 +48,13 @@ class Nearest {
  private:
   // Only ties need it, and few queries have one.
   std::uint64_t priority_of(const Leaf& leaf) const {
-    const std::uint64_t key = leaf.reduced == 0.0 ? seen_ : queries_.fingerprint(i_);
+    const std::uint64_t key = leaf.reduced == 0.0 ? query_.seen : query_.rows.fingerprint(query_.i);
     return absorb(absorb(tie_hash_, key), store_.arrival(leaf.example));
   }
 
   std::uint64_t tie_hash_;
   const ExampleStore& store_;
-  const QueryRows& queries_;
-  std::size_t i_;
-  std::uint64_t seen_;
+  Query query_;
   NodeId node_ = nothing;
   Leaf at_{};
   std::uint64_t priority_ = 0;

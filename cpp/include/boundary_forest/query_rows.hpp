@@ -1,4 +1,4 @@
-// A block of positions to descend with: queries from outside, or staged examples.
+// A block of positions to descend with: queries from outside, or examples of the store.
 //
 // A query is compared in the store's element type where that holds all its values exactly, else in
 // float64: never rounded, and a row gets the same answer in whatever type it arrives.
@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
+#include <span>
 #include <vector>
 
 #include "boundary_forest/example_store.hpp"
@@ -35,8 +36,15 @@ class QueryRows {
   // Queries from outside; `rows` must outlive this.
   QueryRows(const RowsView& rows, const ExampleStore& store, Memory* memory = heap());
 
-  // Staged examples of the store.
+  // Examples of the store, staged ones too: n from slot `first` on, or those of the given slots,
+  // which must outlive this.
   QueryRows(const ExampleStore& store, Slot first, std::size_t n, Memory* memory = heap());
+  QueryRows(const ExampleStore& store, std::span<const Slot> slots, Memory* memory = heap());
+
+  // The slot of example i.
+  Slot slot(std::size_t i) const {
+    return slots_.empty() ? first_ + static_cast<Slot>(i) : slots_[i];
+  }
 
   std::size_t size() const { return positions_.size(); }
   std::size_t n_features() const { return n_features_; }
@@ -60,9 +68,21 @@ class QueryRows {
   static Memory* heap() { return std::pmr::get_default_resource(); }
 
   std::size_t n_features_;
+  Slot first_ = nothing;
+  std::span<const Slot> slots_;
   std::pmr::vector<Position> positions_;
   std::pmr::vector<std::byte> converted_;
   mutable std::pmr::vector<std::atomic<std::uint64_t>> fingerprints_;  // 0: not yet computed
+};
+
+// One row of a block on its way through a tree, as the tree stood at some moment.
+struct Query {
+  const QueryRows& rows;
+  std::size_t i;       // the row
+  std::uint64_t seen;  // examples that had arrived
+  NodeId n_nodes;      // of the tree: later ones are invisible
+
+  const Position& y() const { return rows.position(i); }
 };
 
 }  // namespace boundary_forest

@@ -48,8 +48,7 @@ inline std::vector<std::uint32_t> shuffled(std::uint32_t n, std::uint64_t seed,
 // The fingerprint of a row: where it is not zero, and the values there as doubles. So a row has the
 // same fingerprint in whatever element type it arrives, and after features were added that are zero.
 template <class T>
-std::uint64_t row_fingerprint(const T* row, std::size_t n) {
-  std::uint64_t hash = 0;
+std::uint64_t row_fingerprint(const T* row, std::size_t n, std::uint64_t hash = 0) {
   for (std::size_t i = 0; i < n; ++i)
     if (row[i] != T{0})
       hash = absorb(absorb(hash, i), std::bit_cast<std::uint64_t>(static_cast<double>(row[i])));

@@ -22,22 +22,71 @@ inline constexpr std::uint32_t unlimited = 0xFFFFFFFFU;  // k = infinity
 
 enum class ElementType : std::uint8_t { uint8, float32, float64 };
 
-constexpr std::size_t size_of(ElementType type) {
-  return type == ElementType::uint8 ? 1 : type == ElementType::float32 ? 4 : 8;
-}
+// The one table of element types: what a new one needs to say. A switch over ElementType has no
+// default, so that the compiler names the places that a new type must also reach.
+template <class T>
+struct ElementTraits;
+
+template <>
+struct ElementTraits<std::uint8_t> {
+  static constexpr ElementType type = ElementType::uint8;
+  static constexpr const char* name = "uint8";
+  static constexpr double least = 0.0;  // values beyond these do not fit
+  static constexpr double largest = 255.0;
+};
+
+template <>
+struct ElementTraits<float> {
+  static constexpr ElementType type = ElementType::float32;
+  static constexpr const char* name = "float32";
+  static constexpr double least = -3.4028234663852886e38;
+  static constexpr double largest = 3.4028234663852886e38;
+};
+
+template <>
+struct ElementTraits<double> {
+  static constexpr ElementType type = ElementType::float64;
+  static constexpr const char* name = "float64";
+  static constexpr double least = -1.7976931348623157e308;
+  static constexpr double largest = 1.7976931348623157e308;
+};
+
+inline constexpr ElementType element_types[] = {ElementType::uint8, ElementType::float32,
+                                                ElementType::float64};
 
 // Calls f with a value of the C++ type that `type` names.
 template <class F>
-decltype(auto) with_element_type(ElementType type, F&& f) {
+constexpr decltype(auto) with_element_type(ElementType type, F&& f) {
   switch (type) {
     case ElementType::uint8:
       return f(std::uint8_t{});
     case ElementType::float32:
       return f(float{});
-    default:
+    case ElementType::float64:
       return f(double{});
   }
+  __builtin_unreachable();
 }
+
+constexpr std::size_t size_of(ElementType type) {
+  return with_element_type(type, [](auto zero) { return sizeof zero; });
+}
+
+constexpr const char* name_of(ElementType type) {
+  return with_element_type(type, [](auto zero) { return ElementTraits<decltype(zero)>::name; });
+}
+
+// Whether a T holds `value` exactly.
+template <class T>
+constexpr bool holds_exactly(double value) {
+  using Traits = ElementTraits<T>;
+  // Beyond the range the cast would be undefined.
+  return value >= Traits::least && value <= Traits::largest &&
+         static_cast<double>(static_cast<T>(value)) == value;
+}
+
+// What examples are named by, if the user names them.
+enum class IdKind : std::uint8_t { none, integer, text };
 
 // d_c: BTTrain keeps an example if d_c(c(y), c(v_min)) > epsilon.
 enum class LabelMetric : std::uint8_t {
@@ -66,12 +115,22 @@ struct Params {
   double epsilon = 0.0;       // threshold of d_c
   bool auto_epsilon = false;  // epsilon follows the targets' spread, see label_metric.hpp
   ElementType element_type = ElementType::float64;
+  IdKind ids = IdKind::none;
   std::uint64_t seed = 0;
+  // The trees that are held here, of the n_T that there are in all: [first_tree, end_tree). Several
+  // engines that learn the same stream then make up one forest.
+  std::uint32_t first_tree = 0;
+  std::uint32_t end_tree = 0;  // 0: n_T
+
+  std::uint32_t n_held() const { return (end_tree == 0 ? n_T : end_tree) - first_tree; }
 
   void validate() const {
     if (n_T < 1 || n_T > 1'000'000)
       throw std::invalid_argument("n_estimators must be between 1 and 1000000, got " +
                                   std::to_string(n_T));
+    if (end_tree > n_T || first_tree >= (end_tree == 0 ? n_T : end_tree))
+      throw std::invalid_argument("an engine holds trees a to b of n_estimators, got " +
+                                  std::to_string(first_tree) + " to " + std::to_string(end_tree));
     if (k < 2)
       throw std::invalid_argument("max_children must be at least 2, or None for no limit, got " +
                                   std::to_string(k));

@@ -15,8 +15,11 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // The sums of a distance are of at most n_features terms that are not below zero, so their rounding
 // errors stay relative. Float64 is what a user's own function computes in at worst.
 double rounding_of(ElementType type, std::size_t n_features) {
-  const double unit = type == ElementType::float32 ? std::numeric_limits<float>::epsilon()
-                                                   : std::numeric_limits<double>::epsilon();
+  const double unit = with_element_type(type, [](auto zero) -> double {
+    using T = decltype(zero);
+    return std::is_floating_point_v<T> ? std::numeric_limits<T>::epsilon()
+                                       : std::numeric_limits<double>::epsilon();
+  });
   return std::min(0.25, static_cast<double>(n_features + 16) * unit);
 }
 
@@ -319,7 +322,8 @@ Neighbors CoverTree::neighbors(const RowsView& rows, std::size_t n, double epsil
     throw std::invalid_argument("epsilon must be a finite number >= 0, got " +
                                 std::to_string(epsilon));
   Neighbors found{{rows.n, n, std::vector<double>(rows.n * n)},
-                  {rows.n, n, std::vector<Arrival>(rows.n * n)}};
+                  {rows.n, n, std::vector<Arrival>(rows.n * n)},
+                  {}};
   const QueryRows queries(rows, store_);
   for (std::size_t i = 0; i < rows.n; ++i) {
     if (i % rows_between_looks == 0) now_and_then();

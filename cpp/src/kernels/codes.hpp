@@ -192,12 +192,16 @@ BF_INLINE float encode(const T* row, std::size_t n, const Coding& coding, std::u
 
 float encode_row(const std::byte* row, ElementType type, std::size_t n, const Coding& coding,
                  std::uint8_t* codes) {
-  if (type == ElementType::float32)
-    return encode(reinterpret_cast<const float*>(row), n, coding, codes);
-  if (type == ElementType::float64)
-    return encode(reinterpret_cast<const double*>(row), n, coding, codes);
-  __builtin_memcpy(codes, row, n);
-  return 0.0F;
+  switch (type) {
+    case ElementType::uint8:
+      __builtin_memcpy(codes, row, n);
+      return 0.0F;
+    case ElementType::float32:
+      return encode(reinterpret_cast<const float*>(row), n, coding, codes);
+    case ElementType::float64:
+      return encode(reinterpret_cast<const double*>(row), n, coding, codes);
+  }
+  __builtin_unreachable();
 }
 
 std::int32_t row_term(const std::uint8_t* codes, std::size_t stride) {

@@ -305,13 +305,17 @@ void kernel(const std::byte* query, const std::byte* const* rows, std::size_t n,
 
 template <Formula formula>
 Kernel kernel_for(ElementType stored, ElementType query) {
-  const bool wide = query == ElementType::float64;
-  if (stored == ElementType::uint8)
-    return wide ? kernel<formula, double, std::uint8_t>
-                : kernel<formula, std::uint8_t, std::uint8_t>;
-  if (stored == ElementType::float32)
-    return wide ? kernel<formula, double, float> : kernel<formula, float, float>;
-  return kernel<formula, double, double>;
+  const bool wide = query == ElementType::float64;  // else of the stored rows' own type
+  switch (stored) {
+    case ElementType::uint8:
+      return wide ? kernel<formula, double, std::uint8_t>
+                  : kernel<formula, std::uint8_t, std::uint8_t>;
+    case ElementType::float32:
+      return wide ? kernel<formula, double, float> : kernel<formula, float, float>;
+    case ElementType::float64:
+      return kernel<formula, double, double>;
+  }
+  __builtin_unreachable();
 }
 
 inline Kernel kernel_for(Formula formula, ElementType stored, ElementType query) {
@@ -330,9 +334,10 @@ inline Kernel kernel_for(Formula formula, ElementType stored, ElementType query)
       return kernel_for<Formula::hamming>(stored, query);
     case Formula::canberra:
       return kernel_for<Formula::canberra>(stored, query);
-    default:
+    case Formula::inner_product:
       return kernel_for<Formula::inner_product>(stored, query);
   }
+  __builtin_unreachable();
 }
 
 }  // namespace

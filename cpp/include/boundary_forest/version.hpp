@@ -1,8 +1,9 @@
-// Published prefixes: what a query call sees (promise 7).
+// Published versions: what a query call sees (promise 7).
 //
 // A learner works ahead of the published state and publishes a block at a time. A query call takes
-// the newest prefix when it begins and keeps it to its end, for all its rows and trees. What
-// learning outgrows is reused only when no call that began before still runs; oldest_read() tells.
+// the newest version when it begins and keeps it to its end, for all its rows and trees. A version
+// lists its trees, so that trees may come and go: what learning outgrows or replaces is reclaimed by
+// the learner, once no call that began before still runs; oldest_read() tells.
 #pragma once
 
 #include <cstdint>
@@ -15,40 +16,48 @@
 
 namespace boundary_forest {
 
-struct Prefix {
+class BoundaryTree;
+
+struct TreeVersion {
+  const BoundaryTree* tree = nullptr;
+  NodeId n_nodes = 0;            // later ones are invisible
+  std::uint32_t generation = 0;  // how many trees have stood in its place before
+  bool answering = true;         // or only growing, until it takes its predecessor's place
+};
+
+struct Version {
   std::uint64_t number = 0;     // of this publication
-  std::uint64_t seen = 0;       // examples that had arrived
+  std::uint64_t seen = 0;       // examples that had arrived; never falls
   Slot stored = 0;              // examples that are stored
+  Slot slots = 0;               // slots in use: those of the stored, and of some that were freed
   std::uint32_t n_classes = 0;  // 1 + the largest class code
   Spread spread;                // of the labels, for epsilon = "auto"
-  std::vector<NodeId> nodes;    // nodes of each tree; 0 while the first n_T examples are awaited
-
-  bool planted() const { return nodes[0] > 0; }
+  bool planted = false;         // else the first n_T examples are awaited, and there are no trees
+  std::vector<TreeVersion> trees;  // those that answer first, by place
 };
 
 class Publication {
  public:
   explicit Publication(const Params& params) {
     versions_.emplace_back();
-    versions_.back().prefix.nodes.assign(params.n_T, 0);
-    versions_.back().prefix.spread = Spread(params.label_length);
+    versions_.back().version.spread = Spread(params.label_length);
   }
 
-  const Prefix& begin_read() {
+  const Version& begin_read() {
     const std::lock_guard lock(mutex_);
     ++versions_.back().readers;
-    return versions_.back().prefix;
+    return versions_.back().version;
   }
 
-  void end_read(const Prefix& prefix, const Counts& cost) {
+  void end_read(const Version& version, const Counts& cost) {
     const std::lock_guard lock(mutex_);
     query_counts_ += cost;
-    for (Version& version : versions_)
-      if (&version.prefix == &prefix) --version.readers;
+    for (Entry& entry : versions_)
+      if (&entry.version == &version) --entry.readers;
     drop_unread();
   }
 
-  // `change` edits the newest prefix, in place if nobody reads it.
+  // `change` edits the newest version, in place if nobody reads it.
   template <class Change>
   void publish(Change&& change, const Counts& cost) {
     const std::lock_guard lock(mutex_);
@@ -57,21 +66,21 @@ class Publication {
       versions_.back().readers = 0;
     }
     learn_counts_ += cost;
-    ++versions_.back().prefix.number;
-    change(versions_.back().prefix);
+    ++versions_.back().version.number;
+    change(versions_.back().version);
     drop_unread();
   }
 
-  // The number of the oldest prefix that a call still reads or may yet read.
+  // The number of the oldest version that a call still reads or may yet read.
   std::uint64_t oldest_read() {
     const std::lock_guard lock(mutex_);
-    return versions_.front().prefix.number;
+    return versions_.front().version.number;
   }
 
   // For the learner, who alone changes it.
-  const Prefix& newest() {
+  const Version& newest() {
     const std::lock_guard lock(mutex_);
-    return versions_.back().prefix;
+    return versions_.back().version;
   }
 
   void count_queries(const Counts& cost) {
@@ -94,8 +103,8 @@ class Publication {
   }
 
  private:
-  struct Version {
-    Prefix prefix;
+  struct Entry {
+    Version version;
     std::uint64_t readers = 0;
   };
 
@@ -104,17 +113,17 @@ class Publication {
   }
 
   std::mutex mutex_;
-  std::deque<Version> versions_;  // oldest first; addresses stay; never empty
+  std::deque<Entry> versions_;  // oldest first; addresses stay; never empty
   Counts learn_counts_;
   Counts query_counts_;
 };
 
-// One query call's hold on a prefix.
+// One query call's hold on a version: nothing that the version has is reclaimed while it lives.
 class Reading {
  public:
   explicit Reading(Publication& publication)
-      : publication_(publication), prefix(publication.begin_read()) {}
-  ~Reading() { publication_.end_read(prefix, cost); }
+      : publication_(publication), version(publication.begin_read()) {}
+  ~Reading() { publication_.end_read(version, cost); }
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
 
@@ -122,7 +131,7 @@ class Reading {
   Publication& publication_;
 
  public:
-  const Prefix& prefix;
+  const Version& version;
   Counts cost;
 };
 

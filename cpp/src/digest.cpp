@@ -1,0 +1,61 @@
+// A forest's content in hashes: what fingerprint() is made of.
+//
+// A tree's digest chains (arrival, parent's arrival) in order of creation. The sum over examples has
+// each one as often as nodes hold it, so it is also a sum over nodes, and engines that hold
+// different trees of one forest can add theirs. Nothing depends on slots, and no row is copied.
+#include "boundary_forest/boundary_forest.hpp"
+#include "boundary_forest/rng.hpp"
+
+namespace boundary_forest {
+namespace {
+
+using Hash128 = std::array<std::uint64_t, 2>;
+
+// Two chains that begin differently, and so never meet but by chance.
+constexpr Hash128 beginning = {0x626F756E64617279ULL, 0x666F726573740A01ULL};
+
+void absorb(Hash128& hash, std::uint64_t word) {
+  for (std::uint64_t& half : hash) half = boundary_forest::absorb(half, word);
+}
+
+}  // namespace
+
+Digest BoundaryForest::digest(std::span<const std::uint64_t> label_keys) {
+  const Reading reading(publication_);
+  const Version& version = reading.version;
+  const bool vote = params_.estimator == Estimator::shepard_vote;
+  if (vote && label_keys.size() < version.n_classes)
+    throw std::invalid_argument("label_keys must have one for each class");
+  Digest digest;
+  std::vector<std::uint32_t> n_holders(version.slots, version.planted ? 0 : 1);
+  for (const auto& [tree, n_nodes, generation, answering] : version.trees) {
+    Hash128 hash = beginning;
+    absorb(hash, tree->place());
+    if (generation > 0 || !answering) absorb(hash, 2 * std::uint64_t{generation} + answering);
+    for (NodeId v = 0; v < n_nodes; ++v) {
+      const NodeId parent = tree->parent(v);
+      absorb(hash, store_.arrival(tree->example(v)));
+      absorb(hash, parent == nothing ? ~0ULL : store_.arrival(tree->example(parent)));
+      ++n_holders[tree->example(v)];
+    }
+    digest.trees.push_back(hash);
+  }
+  for (Slot slot = 0; slot < version.slots; ++slot) {
+    if (n_holders[slot] == 0) continue;
+    Hash128 hash = beginning;
+    absorb(hash, store_.arrival(slot));
+    with_element_type(params_.element_type, [&](auto zero) {
+      const auto* row = reinterpret_cast<const decltype(zero)*>(store_.row(slot));
+      for (std::uint64_t& half : hash) half = row_fingerprint(row, params_.n_features, half);
+    });
+    const double* label = store_.label(slot);
+    for (std::size_t i = 0; i < params_.label_length; ++i)
+      absorb(hash, vote ? label_keys[static_cast<std::size_t>(label[i])]
+                        : std::bit_cast<std::uint64_t>(label[i]));
+    for (std::size_t half = 0; half < 2; ++half)
+      digest.examples[half] += n_holders[slot] * hash[half];
+  }
+  return digest;
+}
+
+}  // namespace boundary_forest

@@ -1,0 +1,103 @@
+// Trees that come and go. A tree only grows: what changes it otherwise makes a new tree, of the next
+// generation, in its place. Until that is published, the old one is kept to be returned to; then it
+// is reclaimed by the learner, once no call that may read it still runs.
+//
+// A tree grown anew is a function of the order in which it is shown stored examples, its settings,
+// the seed and its generation: its root is the first example, its threshold the one that holds for
+// the next arrival, its ties are drawn by hash64(seed, place, generation).
+#include <algorithm>
+#include <numeric>
+
+#include "boundary_forest/boundary_forest.hpp"
+#include "sieves.hpp"
+
+namespace boundary_forest {
+
+void BoundaryForest::regrow(std::span<const Regrowth> trees, const Run& run) {
+  const std::lock_guard learning(learning_);
+  if (!planted()) throw std::logic_error("a forest that is not planted has no tree to replace");
+  trees_.reserve(trees_.size() + trees.size());  // so that taking back needs no memory
+  replaced_.reserve(trees.size());
+  try {
+    for (const Regrowth& wanted : trees) {
+      if (wanted.order.empty())
+        throw std::invalid_argument("a tree is grown from at least one example");
+      const std::vector<Slot> slots = slots_of(wanted.order);
+      const auto same_place = [&](const Grown& grown) {
+        return grown.tree->place() == wanted.place && grown.answering == wanted.answering;
+      };
+      const auto at = std::find_if(trees_.begin(), trees_.end(), same_place);
+      if (wanted.answering && at == trees_.end())
+        throw std::invalid_argument("no tree stands at place " + std::to_string(wanted.place));
+      std::uint32_t generation = 0;
+      for (const Grown& grown : trees_)
+        if (grown.tree->place() == wanted.place)
+          generation = std::max(generation, grown.tree->generation() + 1);
+      Grown grown = make_tree(wanted.place, generation);
+      grown.answering = wanted.answering;
+      const QueryRows examples(store_, slots);
+      std::vector<std::uint32_t> order(slots.size());
+      std::iota(order.begin(), order.end(), 0);
+      const Sieves sieves(examples, plain_, std::span(&grown, 1),
+                          [](const Grown& one) { return &*one.tree; });
+      grow(grown, examples, order, epsilon_now(), sieves.of(*grown.tree), run);
+      if (at == trees_.end()) {
+        trees_.push_back(std::move(grown));
+      } else {
+        std::swap(*at, grown);
+        replaced_.push_back(std::move(grown));
+      }
+    }
+    close_block(store_.size());
+    publish();
+  } catch (...) {
+    rollback();
+    throw;
+  }
+}
+
+void BoundaryForest::succeed(std::span<const std::uint32_t> places) {
+  const std::lock_guard learning(learning_);
+  replaced_.reserve(places.size());
+  try {
+    for (const std::uint32_t place : places) {
+      const auto at_place = [&](bool answering) {
+        return std::find_if(trees_.begin(), trees_.end(), [&](const Grown& grown) {
+          return grown.tree->place() == place && grown.answering == answering;
+        });
+      };
+      const auto successor = at_place(false);
+      if (successor == trees_.end())
+        throw std::invalid_argument("no tree grows at place " + std::to_string(place));
+      successor->answering = true;
+      std::swap(*at_place(true), *successor);  // the first that answers is the predecessor
+      replaced_.push_back(std::move(*successor));
+      trees_.erase(successor);
+    }
+    close_block(store_.size());
+    publish();
+  } catch (...) {
+    rollback();
+    throw;
+  }
+}
+
+// The slots of examples that are stored as the learner sees it.
+std::vector<Slot> BoundaryForest::slots_of(std::span<const Arrival> arrivals) const {
+  std::vector<std::pair<Arrival, Slot>> stored;
+  stored.reserve(store_.n_living());
+  for (Slot slot = 0; slot < store_.size(); ++slot)
+    if (store_.is_alive(slot)) stored.emplace_back(store_.arrival(slot), slot);
+  std::sort(stored.begin(), stored.end());
+  std::vector<Slot> slots;
+  slots.reserve(arrivals.size());
+  for (const Arrival arrival : arrivals) {
+    const auto at = std::lower_bound(stored.begin(), stored.end(), std::pair(arrival, Slot{0}));
+    if (at == stored.end() || at->first != arrival)
+      throw std::invalid_argument("example " + std::to_string(arrival) + " is not stored");
+    slots.push_back(at->second);
+  }
+  return slots;
+}
+
+}  // namespace boundary_forest

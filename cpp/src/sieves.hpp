@@ -1,0 +1,47 @@
+// A sieve for each of the metrics that the trees of a forest were grown with, for one block of rows:
+// nearly always a single one. None where rows go through the plain algorithm, one by one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "boundary_forest/block_descent.hpp"
+#include "boundary_forest/sieve.hpp"
+
+namespace boundary_forest {
+
+class Sieves {
+ public:
+  // tree_of(entry) is the tree of an entry of `trees`. `rows` must outlive this.
+  template <class Trees, class TreeOf>
+  Sieves(const QueryRows& rows, bool plain, const Trees& trees, TreeOf&& tree_of) {
+    if (plain || rows.size() < BlockDescent::worth_it) return;
+    for (const auto& entry : trees) {
+      const Metric& d = tree_of(entry)->d();
+      if (find(d) == nullptr) sieves_.emplace_back(&d, d.sieve(rows));
+    }
+    all_rows_.resize(rows.size());
+    std::iota(all_rows_.begin(), all_rows_.end(), 0);
+  }
+
+  // The tree's, or null.
+  const Sieve* of(const BoundaryTree& tree) const { return find(tree.d()); }
+
+  std::span<const std::uint32_t> all_rows() const { return all_rows_; }
+
+ private:
+  const Sieve* find(const Metric& d) const {
+    for (const auto& [metric, sieve] : sieves_)
+      if (metric == &d) return sieve.get();
+    return nullptr;
+  }
+
+  std::vector<std::pair<const Metric*, std::unique_ptr<Sieve>>> sieves_;
+  std::vector<std::uint32_t> all_rows_;
+};
+
+}  // namespace boundary_forest
