@@ -64,11 +64,11 @@ def ends_of_withs(code):
     return {one.offset for i, one in enumerate(instructions) if sum(nones[i : i + 4]) >= 3}
 
 
-def interrupted_at(k, call):
+def interrupted_at(k, call, *arguments, **named):
     """Whether the call was interrupted, at the k-th line."""
     sys.settrace(Injector(k))
     try:
-        call()
+        call(*arguments, **named)
     except KeyboardInterrupt:
         return True
     finally:
@@ -81,9 +81,13 @@ def begun(ids):
     return forest.partial_fit(X[:20], Y[:20], ids=NAMES[ids][:20])
 
 
-def fresh(ids, n, classes=None):
+@functools.cache
+def expected(ids, n):
+    """What is seen of a forest of the first n rows that nobody interrupted."""
     forest = begun(ids)
-    return forest.partial_fit(X[20:n], Y[20:n], classes, ids=NAMES[ids][20:n]) if n > 20 else forest
+    if n > 20:
+        forest.partial_fit(X[20:n], Y[20:n], ids=NAMES[ids][20:n])
+    return seen_of(forest)
 
 
 def seen_of(forest):
@@ -98,15 +102,12 @@ def seen_of(forest):
 
 def check_consistent(forest, ids, path):
     n = forest.examples_seen
-    expected = fresh(ids, n)
-    assert seen_of(forest) == seen_of(expected)
     forest.save(path)
-    whole = seen_of(fresh(ids, 60))
     for other in (load(path), pickle.loads(pickle.dumps(forest)), forest):
-        assert seen_of(other) == seen_of(expected)
+        assert seen_of(other) == expected(ids, n)
         if n < 60:
             other.partial_fit(X[n:], Y[n:], ids=NAMES[ids][n:])
-        assert seen_of(other) == whole
+            assert seen_of(other) == expected(ids, 60)
     return n
 
 
@@ -120,8 +121,7 @@ def test_a_call_interrupted_at_any_line_leaves_a_forest_of_its_first_rows(
     while True:
         forest = pickle.loads(start)
         rows = csr_matrix(X[20:])  # sparse, so that it is learned block by block
-        learn = getattr(forest, method)
-        if not interrupted_at(k, lambda: learn(rows, Y[20:], ids=NAMES[ids][20:])):
+        if not interrupted_at(k, getattr(forest, method), rows, Y[20:], ids=NAMES[ids][20:]):
             break
         kept.append(check_consistent(forest, ids, tmp_path / "model.bf"))
         k += 1
@@ -136,8 +136,7 @@ def test_an_interrupted_first_batch_leaves_nothing_or_its_first_rows(tmp_path, m
     kept, k = set(), 1
     while True:
         forest = BoundaryForestNeighbors(n_estimators=4, random_state=0)
-        rows = csr_matrix(X)
-        if not interrupted_at(k, lambda: forest.partial_fit(rows, ids=NAMES["int64"])):
+        if not interrupted_at(k, forest.partial_fit, csr_matrix(X), ids=NAMES["int64"]):
             break
         n = forest.examples_seen
         kept.add(n)
@@ -158,7 +157,7 @@ def test_an_interrupted_fit_leaves_the_old_forest_or_first_rows_of_the_new_one()
     after = seen_of(BoundaryForestClassifier(n_estimators=4, random_state=0).fit(X, Y))
     while True:
         forest = pickle.loads(start)
-        if not interrupted_at(k, lambda: forest.fit(X, Y)):
+        if not interrupted_at(k, forest.fit, X, Y):
             break
         assert seen_of(forest) in (before, after)
         found.add(forest.examples_seen)
@@ -167,11 +166,11 @@ def test_an_interrupted_fit_leaves_the_old_forest_or_first_rows_of_the_new_one()
 
 
 def test_classes_of_a_call_that_learned_nothing_do_not_show_and_leave_no_trace():
-    forest, expected = begun("int64"), begun("int64")
+    forest = begun("int64")
     k, traced = 1, 0
     while forest.examples_seen == 20:
-        call = lambda: forest.partial_fit([[1.0, 2, 3]], ["new"], ["other"], ids=[10_000])  # noqa: E731
-        if not interrupted_at(k, call):
+        example = [[1.0, 2.0, 3.0]], ["new"], ["other"]
+        if not interrupted_at(k, forest.partial_fit, *example, ids=[10_000]):
             break
         if forest.examples_seen == 20:
             assert forest.classes_.tolist() == ["a", "bb"]
@@ -179,11 +178,11 @@ def test_classes_of_a_call_that_learned_nothing_do_not_show_and_leave_no_trace()
             traced += 1
         k += 1
     assert traced > 50
-    forest, expected = begun("int64"), begun("int64")
-    assert interrupted_at(traced // 2, lambda: forest.partial_fit([[1, 2, 3]], ["new"], ids=[1]))
-    for one in (forest, expected):
+    forest, other = begun("int64"), begun("int64")
+    assert interrupted_at(traced // 2, forest.partial_fit, [[1, 2, 3]], ["new"], ids=[1])
+    for one in (forest, other):
         one.partial_fit([[5.0, 5, 5]], ["another"], ids=[10_001])
-    assert seen_of(forest) == seen_of(expected)
+    assert seen_of(forest) == seen_of(other)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
@@ -192,7 +191,7 @@ def test_a_call_interrupted_by_a_timer_leaves_a_forest_of_its_first_rows(ids, tm
     assert threading.current_thread() is threading.main_thread()
     start, chance = pickle.dumps(begun(ids)), random.Random(0)
     took = time.perf_counter()
-    fresh(ids, 60)
+    pickle.loads(start).partial_fit(X[20:], Y[20:], ids=NAMES[ids][20:])
     took = time.perf_counter() - took
     hits = tries = 0
 

@@ -411,7 +411,7 @@ class BaseBoundaryForest(BaseEstimator):
 
         Two forests with the same fingerprint give the same answers, provided that functions of the
         same name are the same. It does not depend on ``n_jobs``, on how the stream was cut into
-        batches, or on the instruction set.
+        batches, or on the instruction set. A learning call of another thread is waited for.
 
         Returns
         -------
@@ -427,7 +427,9 @@ class BaseBoundaryForest(BaseEstimator):
         ... )
         True
         """
-        return fingerprint_of(self._learned())
+        fitted = self._learned()
+        with self.learning_paused():
+            return fingerprint_of(fitted)
 
     def _queried(
         self, X: Any, query: Callable[[Forest, NDArray[Any], int], Any]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.estimators import stopgap as _core
+from boundary_forest import _core
 from boundary_forest.estimators.engine_state import trees_in
 from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.estimators.metrics import engine_metric

@@ -26,11 +26,11 @@ def as_ids(ids: Any, n_rows: int) -> NDArray[Any]:
         # What numpy made text or floats of was perhaps neither: [1, "a"], or integers beyond int64.
         array = np.asarray(ids, dtype=object)
     if array.dtype.kind in "UT":
-        return array.astype(object)
+        return _unicode(array.astype(object))
     if array.dtype.kind == "O":
         kinds = {str if isinstance(one, str) else type(plain(one)) for one in array}
         if kinds == {str}:
-            return array
+            return _unicode(array)
         if kinds != {int}:
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
             raise TypeError(f"ids must be all int64 or all str, got values of type {names}")
@@ -40,6 +40,14 @@ def as_ids(ids: Any, n_rows: int) -> NDArray[Any]:
         if not -_LARGEST - 1 <= extreme <= _LARGEST:
             raise ValueError(f"ids must fit int64, got {extreme}: use str for longer ones")
     return array.astype(np.int64)
+
+
+def _unicode(ids: NDArray[Any]) -> NDArray[Any]:
+    try:
+        "".join(ids).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"ids must be Unicode text: {error}") from error
+    return ids
 
 
 def kind_of(ids: NDArray[Any] | None) -> str:

@@ -16,7 +16,7 @@ from boundary_forest.estimators.fitted import TREE_PARAMETERS, Fitted, Settings
 from boundary_forest.estimators.ids import as_ids, engine_ids, kind_of
 from boundary_forest.estimators.metrics import engine_metric
 from boundary_forest.files.reading import ModelFile
-from boundary_forest.files.saving import TREE_ARRAYS
+from boundary_forest.files.saving import REGROWN_ARRAYS, TREE_ARRAYS
 from boundary_forest.files.values import read_column, read_parameters
 
 FRAME = "frame"
@@ -71,7 +71,8 @@ def _fitted(
     ids = _ids(file, forest, n)
     with file.checking("document"):
         kind(**in_use).check_params()
-        if in_use["n_estimators"] != len(state["tree_sizes"]):
+        n_answering = len(state["tree_sizes"]) - len(state.get("tree_places", ()))
+        if in_use["n_estimators"] != n_answering:
             raise file.error(f"it is not of {in_use['n_estimators']} trees", "tree_sizes")
         settings = Settings.of(
             in_use,
@@ -142,6 +143,7 @@ def _engine_state(file: ModelFile, forest: dict[str, Any], n: int) -> dict[str, 
             "counts": tuple(_whole({"counts": c}, "counts", 2**64 - 1) for c in counts),
             "spread": file.array("spread", "float64"),
             **{name: file.array(name, "uint32") for name in TREE_ARRAYS},
+            **{name: file.array(name, "uint32") for name in REGROWN_ARRAYS if name in file.entries},
             "labels": labels,
             "arrivals": arrivals,
             "ids": None,

@@ -25,6 +25,7 @@ from boundary_forest.files.writing import write_model
 Arrays = dict[str, NDArray[Any] | Streamed]
 
 TREE_ARRAYS = ("tree_sizes", "node_examples", "node_parents")
+REGROWN_ARRAYS = ("tree_places", "tree_generations")  # only where trees were replaced
 
 
 def save_forest(
@@ -104,6 +105,7 @@ def _learned(fitted: Fitted) -> tuple[dict[str, Any], Arrays]:
 
     arrays["positions"] = Streamed(np.dtype(settings.element_type), shape, rows)
     arrays |= {name: state[name] for name in ("labels", "arrivals", "spread", *TREE_ARRAYS)}
+    arrays |= {name: state[name] for name in REGROWN_ARRAYS if len(state[name])}
     return document, arrays
 
 
