@@ -84,4 +84,5 @@ def names_of(ids: Any, arrivals: NDArray[np.int64]) -> NDArray[Any]:
         names = np.empty(len(ids), dtype=object)
         names[:] = ids
         return names.reshape(arrivals.shape)
-    return np.asarray(ids)
+    names: NDArray[Any] = ids.view(np.int64)  # which of the C types that is does not matter
+    return names
