@@ -73,9 +73,8 @@ def _read_npz(data_set: DataSet, path: Path) -> Arrays:
         for part in PARTS:
             for name in data_set.arrays(part):
                 if name not in stored:
-                    raise ValueError(
-                        f"the array {name} is missing; the file has {', '.join(stored) or 'no arrays'}"
-                    )
+                    others = ", ".join(stored) or "no arrays"
+                    raise ValueError(f"the array {name} is missing; the file has {others}")
                 arrays[name] = stored[name]
             _check(data_set, part, arrays)
     return arrays

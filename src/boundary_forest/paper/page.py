@@ -1,4 +1,4 @@
-"""The whole comparison as one page, from the JSON files of the items."""
+"""Make one page of all results from the JSON files of the items."""
 
 import os
 from collections import Counter
@@ -35,11 +35,11 @@ on mnist and letter, although it is the one that loses nothing by being online.
 
 
 class NoResultsError(ValueError):
-    """A folder without results."""
+    """The folder has no results."""
 
 
 def records_in(folder: Path) -> list[dict[str, Any]]:
-    """The results in the folder, in the order of the items."""
+    """Return the results in the folder, in the order of the items."""
     found = [read_json(folder / f"{name}.json") for name in all_items()]
     records = [record for record in found if record is not None]
     if not records:
@@ -50,7 +50,7 @@ def records_in(folder: Path) -> list[dict[str, Any]]:
 
 
 def page(folder: Path, to: Path) -> str:
-    """The page's text; ``to`` is where it will stand, for the links to the plots."""
+    """Return the page's text; ``to`` is the page's path, to which links to plots are relative."""
     records = records_in(folder)
     link = Path(os.path.relpath(folder.resolve(), to.resolve().parent)).as_posix() + "/"
     parts = [INTRODUCTION.format(folder=link), _overview(records), SLIPS]
@@ -84,6 +84,6 @@ def _overview(records: list[dict[str, Any]]) -> str:
 
 
 def _counts(record: dict[str, Any]) -> str:
-    """One row that differs makes the item differ; so it is told how many there are."""
+    """Count the rows' verdicts, since a single row that differs makes the item differ."""
     counts = Counter(row["verdict"] for row in record["rows"])
     return ", ".join(f"{counts[v]} {v}" for v in (REPRODUCED, BETTER, DIFFERS) if counts[v])
