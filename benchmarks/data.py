@@ -33,7 +33,8 @@ class Data:
     @property
     def title(self) -> str:
         n, n_features = self.X_train.shape
-        return f"{self.name}: {n:,} rows to fit, {len(self.X_test):,} to predict, {n_features} features"
+        n_test = len(self.X_test)
+        return f"{self.name}: {n:,} rows to fit, {n_test:,} to predict, {n_features} features"
 
     def sizes(self) -> dict[str, Any]:
         """Return the description that the JSON file has."""
