@@ -105,6 +105,6 @@ def test_the_readmes_example_runs(capsys):
     assert blocks
     for block in blocks:
         exec(compile(block, str(README), "exec"), {"__name__": "example"})
-    found = re.search(r"(\d+) of (\d+) answers were wrong", capsys.readouterr().out)
+    found = re.search(r"(\d+) of (\d+) predictions were wrong", capsys.readouterr().out)
     assert int(found[1]) < 80  # seen: 58
     assert int(found[2]) == N_DIGITS - 1
