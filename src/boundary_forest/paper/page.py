@@ -15,22 +15,22 @@ INTRODUCTION = """\
 
 Every table, figure and claim of Mathy, Derbinsky, Bento, Rosenthal and Yedidia, *The Boundary
 Forest Algorithm for Online Supervised and Unsupervised Learning*
-([AAAI 2015](https://doi.org/10.1609/aaai.v29i1.9622)), run with this library. Each section is one
-command, `boundary-forest paper run NAME`; this page is written by `boundary-forest paper page` from
-the results in `{folder}`. A verdict follows from the rule that stands with it: *reproduced*,
-*better*, *differs*, or *not run: data absent*. An item differs if one of its rows does. The paper's
-figures are plots without numbers, so that of them only what the text and the captions say can be
-held against ours.
+([AAAI 2015](https://doi.org/10.1609/aaai.v29i1.9622)), run with this library. Each section is the
+result of one command, `boundary-forest paper run NAME`; this page is written by
+`boundary-forest paper page` from the results in `{folder}`. A verdict is *reproduced*, *better*,
+*differs* or *not run: data absent*, by the rule that is stated with it. An item differs if one of
+its rows does. The paper's figures are plots without numbers, so only what its text and captions say
+about them can be compared with ours.
 """
 SLIPS = """\
 ## Slips of the paper
 
-These are taken as slips and not chased: the query's argmin over d(w, x) means d(w, y); the "power
-smaller than 2" of the query time without a limit means 0.5, as said later; the testing times of
-BF and BF-4 on dna, letter, pendigits and protein (for BF-4 on protein but for rounding) repeat the
-training times; the appendix's row of mnist is garbled; its cover tree's error of 90 % on pendigits
-contradicts the 2.8 % of the main table; BF-4 is slower than BF on pendigits; OBF is worse than BF
-on mnist and letter, although it is the one that loses nothing by being online.
+These are taken to be slips, and not reproduced: the query's argmin over d(w, x) means d(w, y); the
+"power smaller than 2" of the query time without a limit means 0.5, as is stated later; the testing
+times of BF and BF-4 on dna, letter, pendigits and protein (for BF-4 on protein except for rounding)
+repeat the training times; the appendix's row of mnist is garbled; its cover tree's error of 90 % on
+pendigits contradicts the 2.8 % of the main table; BF-4 is slower than BF on pendigits; OBF is worse
+than BF on mnist and letter, although it is the one that loses nothing by being online.
 """
 
 
