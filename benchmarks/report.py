@@ -32,11 +32,6 @@ def new_table(title: str) -> Table:
 
 def print_comparison(title: str, rows: list[dict[str, Any]], console: Console) -> None:
     """Print a line for each peer and number of threads; ratios are our time over theirs."""
-    console.print(comparison_table(title, rows))
-
-
-def comparison_table(title: str, rows: list[dict[str, Any]]) -> Table:
-    """Return the table that :func:`print_comparison` prints."""
     table = new_table(title)
     bases = next((list(row["ratio"]) for row in rows if row["installed"]), [])
     titles = {row["peer"]: row["title"] for row in rows}
@@ -59,7 +54,7 @@ def comparison_table(title: str, rows: list[dict[str, Any]]) -> Table:
             f"{row['memory_mib']:.0f}",
             *ratios,
         )
-    return table
+    console.print(table)
 
 
 def print_verdicts(result: dict[str, Any], console: Console) -> None:

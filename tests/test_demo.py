@@ -64,6 +64,7 @@ def test_the_demo_succeeds_and_says_nothing_on_stderr(demo):
 
 def test_the_demo_writes_plain_lines_where_there_is_no_terminal(demo):
     text = demo.stdout.decode()
+    assert "examples" in text
     assert all(character == "\n" or character.isprintable() for character in text)
 
 

@@ -264,7 +264,7 @@ def test_items_are_complete_and_in_the_papers_order():
         assert item.title
         assert item.where
         assert item.rule.endswith("."), name
-        assert item.plots or not item.name.startswith("retrieval")
+        assert item.plots or name in ("data-sets", "hog-metric")  # numbers alone
 
 
 def test_all_is_every_item_and_no_item_runs_twice():
