@@ -1,4 +1,4 @@
-"""``python -m benchmarks [SECTION ...]``: run sections, print their tables, keep a JSON file."""
+"""``python -m benchmarks [SECTION ...]``: run sections, print their tables, write a JSON file."""
 
 import argparse
 import json
@@ -43,23 +43,29 @@ PLAIN_LINE_EVERY = 5.0  # seconds between lines where there is no bar
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 if every answer was right, whatever the times."""
+    """Run the command line; return 0 if every answer was right, whatever the times."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__.splitlines()[0] if __doc__ else None
     )
     parser.add_argument(
-        "sections", nargs="*", metavar="SECTION", help=f"{', '.join(SECTIONS)}; all if none"
+        "sections", nargs="*", metavar="SECTION", help=f"{', '.join(SECTIONS)}; default: all"
     )
     parser.add_argument("--smoke", action="store_true", help="small generated data, one turn")
-    parser.add_argument("--repeat", type=int, help="turns to take the median over; 3, smoke: 1")
-    parser.add_argument("--threads", type=threads_of, default=(1, 2), help="such as 1,2")
-    parser.add_argument("--seed", type=int, default=0, help="of data, forests and peers")
-    parser.add_argument("--out", type=Path, help=f"JSON file; {OUT}/<sections>-<time>.json")
+    parser.add_argument(
+        "--repeat", type=int, help="rounds to take the median over; default 3, with --smoke 1"
+    )
+    parser.add_argument(
+        "--threads", type=threads_of, default=(1, 2), help="numbers of threads, such as 1,2"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of data, forests and peers")
+    parser.add_argument(
+        "--out", type=Path, help=f"JSON file to write; default {OUT}/<sections>-<time>.json"
+    )
     given = parser.parse_args(arguments)
     names = given.sections or list(SECTIONS)
     for name in names:
         if name not in SECTIONS:
-            parser.error(f"no section is called {name!r}: choose from {', '.join(SECTIONS)}")
+            parser.error(f"no section is called {name!r}; choose from {', '.join(SECTIONS)}")
     if given.repeat is not None and given.repeat < 1:
         parser.error(f"--repeat must be at least 1, got {given.repeat}")
     if given.seed < 0:
@@ -85,11 +91,11 @@ def default_out(sections: list[str], *, smoke: bool) -> Path:
 
 
 def run(names: list[str], settings: Settings, out: Path) -> int:
-    """Run the sections one after the other; the JSON file has each as soon as it is done."""
+    """Run the sections one after the other; add each to the JSON file as soon as it is done."""
     for peer in PEERS.values():
-        installed(peer.module)  # now, so that limits on threads find all that is loaded
+        installed(peer.module)  # imported now, so that limits on threads apply to it
     console = make_console()
-    wholes: dict[str, Any] = {
+    document: dict[str, Any] = {
         "machine": described(),
         "settings": {
             "smoke": settings.smoke,
@@ -99,7 +105,7 @@ def run(names: list[str], settings: Settings, out: Path) -> int:
         },
         "sections": {},
     }
-    machine = wholes["machine"]
+    machine = document["machine"]
     console.print(
         f"{machine['cpu']}, instruction set {machine['instruction_set']}; medians of at least "
         f"{settings.repeat}\n"
@@ -114,8 +120,8 @@ def run(names: list[str], settings: Settings, out: Path) -> int:
         SECTIONS[name].report(result, console)
         print_verdicts(result, console)
         n_wrong += sum(not found["ok"] for found in result["checks"])
-        wholes["sections"][name] = result
-        out.write_text(json.dumps(wholes, indent=2) + "\n")
+        document["sections"][name] = result
+        out.write_text(json.dumps(document, indent=2) + "\n")
     console.print(f"figures: {out}")
     if n_wrong:
         console.print(f"{n_wrong} answers were wrong")
@@ -124,7 +130,7 @@ def run(names: list[str], settings: Settings, out: Path) -> int:
 
 @contextmanager
 def shown_progress(name: str, done: int, n_sections: int) -> Iterator[Callable[[str], None]]:
-    """A bar on a terminal, else a line every few seconds; on stderr, apart from the tables."""
+    """Show a bar on a terminal, else a line every few seconds; on standard error."""
     console = Console(stderr=True, highlight=False)
     if console.is_terminal:
         columns = (

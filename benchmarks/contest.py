@@ -1,4 +1,4 @@
-"""Learn and ask: peers by turns on one data set, and whether our own answers are right."""
+"""Time fit and predict of all peers on one data set, and check the forest's own answers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,15 +21,15 @@ from benchmarks.report import threads_text
 from boundary_forest import BoundaryForestClassifier
 from boundary_forest.paper.timing import plain_path, timed
 
-ASKED_ALONE = 100  # queries asked one by one too, when answers are checked
+QUERIED_ALONE = 100  # rows that are also predicted one by one, when answers are checked
 
 
 def compare(
     keys: tuple[str, ...], data: Data, settings: Settings, *, bases: tuple[str, ...] = ("forest",)
 ) -> list[dict[str, Any]]:
-    """Let the peers take turns on the data, for each number of threads; one row a peer.
+    """Let the peers take turns on the data, for each number of threads; return one row per peer.
 
-    A row has ``ratio``: the time of each of ``bases``, to learn and to ask, over the peer's.
+    A row has ``ratio``: the time of each of ``bases``, fit and predict together, over the peer's.
     """
     here = [key for key in keys if installed(PEERS[key].module)]
     forms = {PEERS[key].form: None for key in here}
@@ -43,7 +43,7 @@ def compare(
             }
             title = f"{data.name}, {len(data.y_train):,} rows, {threads_text(threads)}"
             measured = take_turns(contestants, settings, title)
-        totals = {key: turn["learn_s"] + turn["ask_s"] for key, turn in measured.items()}
+        totals = {key: turn["fit_s"] + turn["predict_s"] for key, turn in measured.items()}
         for key in keys:
             row: dict[str, Any] = {"peer": key, "title": PEERS[key].title, "threads": threads}
             if key in measured:
@@ -54,7 +54,7 @@ def compare(
 
 
 def row_of(rows: list[dict[str, Any]], peer: str, threads: int = 1) -> dict[str, Any] | None:
-    """The peer's row, if it took part."""
+    """Return the peer's row, or None if it was not measured."""
     for row in rows:
         if row["installed"] and (row["peer"], row["threads"]) == (peer, threads):
             return row
@@ -67,13 +67,13 @@ def _contestant(
     def turn() -> Turn:
         before = resident_bytes()
         learner = peer.make(threads, seed)
-        _, learn_s = timed(learner.learn, rows[0], data.y_train)
+        _, fit_s = timed(learner.fit, rows[0], data.y_train)
         grown = resident_bytes() - before
-        answers, ask_s = timed(learner.ask, rows[1])
+        answers, predict_s = timed(learner.predict, rows[1])
         error = float(np.mean(answers != data.y_test))
         return {
-            "learn_s": learn_s,
-            "ask_s": ask_s,
+            "fit_s": fit_s,
+            "predict_s": predict_s,
             "error": error,
             "memory_mib": max(grown, 0) / MIB,
         }
@@ -82,20 +82,20 @@ def _contestant(
 
 
 def forest_checks(data: Data, settings: Settings, ceiling: float) -> list[dict[str, Any]]:
-    """Whether threads, batches and accelerations leave the forest and its answers alone.
+    """Check that threads, batches and accelerations change neither the forest nor its answers.
 
-    ``ceiling`` is the largest error that is believed.
+    ``ceiling`` is the largest error that is accepted.
     """
     settings.say(f"{data.name}: are the answers right?")
     usual = forest(1, settings.seed).fit(data.X_train, data.y_train)
     answers = usual.predict_proba(data.X_test)
-    few = data.X_test[:ASKED_ALONE]
+    few = data.X_test[:QUERIED_ALONE]
     alone = [usual.predict_proba(few[i : i + 1])[0] for i in range(len(few))]
     error = float(np.mean(usual.predict(data.X_test) != data.y_test))
     checks = [
         check(f"{data.name}: error at most {ceiling:.1%}", error <= ceiling, f"{error:.2%}"),
         check(
-            f"{data.name}: rows asked alone get the same answers",
+            f"{data.name}: rows predicted alone get the same answers",
             np.array_equal(alone, answers[: len(few)]),
         ),
     ]
@@ -123,7 +123,7 @@ def forest_checks(data: Data, settings: Settings, ceiling: float) -> list[dict[s
 
 
 def _learned_in_batches(learner: BoundaryForestClassifier, data: Data) -> BoundaryForestClassifier:
-    """Learn by batches of 1, 2, 4 ... 4,096 rows, and again from 1."""
+    """Learn in batches of 1, 2, 4 ... 4,096 rows, and again from 1."""
     start, size = 0, 1
     while start < len(data.y_train):
         stop = start + size

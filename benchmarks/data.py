@@ -1,6 +1,6 @@
-"""Data sets: from ``$BOUNDARY_FOREST_DATA`` if they are there, else digits or made-up ones.
+"""Data sets: from ``$BOUNDARY_FOREST_DATA`` if they are there, else digits or generated ones.
 
-A stand-in has its own name, never that of the set it stands for.
+A substitute has its own name, never that of the data set it replaces.
 """
 
 import os
@@ -14,14 +14,14 @@ from sklearn.datasets import load_digits
 
 Array = NDArray[Any]
 
-N_COVTYPE = (100_000, 20_000)  # rows to learn and to ask
+N_COVTYPE = (100_000, 20_000)  # training and test rows
 N_SMOKE = (2_000, 500)
 STAND_IN_SEED = 0  # whatever the run's, so that the error to expect is known
 
 
 @dataclass(frozen=True)
 class Data:
-    """Examples to learn, in order, and examples to ask."""
+    """Training examples, in order, and test examples."""
 
     name: str
     X_train: Array
@@ -33,12 +33,11 @@ class Data:
     @property
     def title(self) -> str:
         n, n_features = self.X_train.shape
-        return (
-            f"{self.name}: {n:,} rows to learn, {len(self.X_test):,} to ask, {n_features} features"
-        )
+        n_test = len(self.X_test)
+        return f"{self.name}: {n:,} rows to fit, {n_test:,} to predict, {n_features} features"
 
     def sizes(self) -> dict[str, Any]:
-        """What the JSON file says of it."""
+        """Return the description that the JSON file has."""
         return {
             "name": self.name,
             "is_real": self.is_real,
@@ -47,29 +46,29 @@ class Data:
             "dtype": str(self.X_train.dtype),
         }
 
-    def first(self, n: int, n_asked: int) -> Self:
-        """The first n to learn, and the first few to ask."""
+    def first(self, n: int, n_test: int) -> Self:
+        """Return the first n training examples and the first few test examples."""
         return replace(
             self,
             X_train=self.X_train[:n],
             y_train=self.y_train[:n],
-            X_test=self.X_test[:n_asked],
-            y_test=self.y_test[:n_asked],
+            X_test=self.X_test[:n_test],
+            y_test=self.y_test[:n_test],
         )
 
     def as_float32(self) -> Self:
-        """The same rows in another type, and under a name that says so."""
+        """Return the same rows as float32, under a name that says so."""
         X_train, X_test = (X.astype(np.float32) for X in (self.X_train, self.X_test))
         return replace(self, name=f"{self.name} as float32", X_train=X_train, X_test=X_test)
 
     def shuffled(self, seed: int) -> Self:
-        """The same, with the examples to learn in another order."""
+        """Return the same data with the training examples in another order."""
         order = np.random.default_rng(seed).permutation(len(self.y_train))
         return replace(self, X_train=self.X_train[order], y_train=self.y_train[order])
 
 
 def load(name: str, seed: int, *, smoke: bool = False) -> Data:
-    """The data set of this name, else its stand-in, and always that when ``smoke``."""
+    """Return the data set of this name, or its substitute if it is absent or ``smoke`` is set."""
     arrays = None if smoke else stored(name)
     if arrays is None:
         return _stand_in(name, N_SMOKE if smoke else N_COVTYPE)
@@ -82,7 +81,7 @@ def load(name: str, seed: int, *, smoke: bool = False) -> Data:
 
 
 def load_stream(name: str, n: int, *, smoke: bool = False) -> tuple[str, Array, Array]:
-    """The first n examples in the order of time, and the name of what they are."""
+    """Return the name of a stream and its first n examples, in the order of time."""
     arrays = None if smoke else stored(name)
     if arrays is not None:
         X, y = _joined(arrays)
@@ -92,7 +91,7 @@ def load_stream(name: str, n: int, *, smoke: bool = False) -> tuple[str, Array, 
 
 
 def stored(name: str) -> dict[str, Array] | None:
-    """The arrays of ``$BOUNDARY_FOREST_DATA/<name>.npz``, if there is such a file."""
+    """Return the arrays of ``$BOUNDARY_FOREST_DATA/<name>.npz``, or None without such a file."""
     folder = os.environ.get("BOUNDARY_FOREST_DATA")
     path = Path(folder) / f"{name}.npz" if folder else None
     if path is None or not path.is_file():
@@ -104,9 +103,9 @@ def stored(name: str) -> dict[str, Array] | None:
 def standardised(
     name: str, X: Array, y: Array, seed: int, sizes: tuple[int, int], *, is_real: bool = True
 ) -> Data:
-    """Shuffled rows as float32, on the scale of those that are learned."""
-    n, n_asked = sizes
-    order = np.random.default_rng(seed).permutation(len(y))[: n + n_asked]
+    """Return shuffled rows as float32, standardised by the training rows."""
+    n, n_test = sizes
+    order = np.random.default_rng(seed).permutation(len(y))[: n + n_test]
     rows, y = X[order].astype(np.float64), y[order]
     deviation = rows[:n].std(axis=0)
     deviation[deviation == 0] = 1
@@ -131,11 +130,11 @@ def _stand_in(name: str, sizes: tuple[int, int]) -> Data:
         return replace(data, X_train=X_train, X_test=X_test)
     if name == "covtype":
         return _generated("generated-54", 54, 7, sizes)
-    raise ValueError(f"no data set is called {name!r}: mnist, letter, pendigits, dna, covtype")
+    raise ValueError(f"name must be one of mnist, letter, pendigits, dna, covtype; got {name!r}")
 
 
 def _digits() -> Data:
-    """Scikit-learn's digits, too few to judge speed by."""
+    """Return scikit-learn's digits, too few to judge speed by."""
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(STAND_IN_SEED).permutation(len(y))
     X, y = X[order].astype(np.uint8), y[order]
@@ -143,10 +142,10 @@ def _digits() -> Data:
 
 
 def _generated(name: str, n_features: int, n_classes: int, sizes: tuple[int, int]) -> Data:
-    """Three clouds a class; neighbouring ones overlap, so that there is a boundary to learn.
+    """Return three clouds per class; neighbouring clouds overlap, so that there is a boundary.
 
-    The clouds lie in 8 dimensions and are seen through a random map, for in many they would be so
-    far apart that nothing errs.
+    The clouds lie in 8 dimensions and are embedded by a random map: in many dimensions they would
+    be so far apart that there were no errors.
     """
     rng = np.random.default_rng(STAND_IN_SEED)
     centres = 2.0 * rng.normal(size=(3 * n_classes, 8))

@@ -1,7 +1,7 @@
 """What the sections share: settings, turns, memory, limits on threads, checks and targets.
 
-Contestants take turns: each round lets every one of them work once, so that a machine that gets
-busy slows all alike, and a figure is the median over rounds.
+Contestants take turns: in each round every one of them runs once, so that a machine that gets busy
+slows all of them alike, and a figure is the median over rounds.
 """
 
 import ctypes
@@ -39,7 +39,7 @@ class Settings:
 
     @property
     def enough_seconds(self) -> float:
-        """Contestants that are quick go on taking turns until this much time is spent."""
+        """The time until which quick contestants continue to take turns."""
         return 0.0 if self.smoke else 2.0
 
     def size(self, full: int, smoke: int) -> int:
@@ -49,7 +49,7 @@ class Settings:
 def take_turns(
     contestants: Mapping[str, Callable[[], Turn]], settings: Settings, title: str
 ) -> dict[str, Turn]:
-    """Medians of what each contestant measured, over ``repeat`` rounds, or more if all is quick."""
+    """Return medians of what each contestant measured, over at least ``repeat`` rounds."""
     turns: dict[str, list[Turn]] = {key: [] for key in contestants}
     start, rounds = time.perf_counter(), 0
     while rounds < settings.repeat or (
@@ -63,13 +63,13 @@ def take_turns(
 
 
 def medians(turns: list[Turn]) -> Turn:
-    """Name by name."""
+    """Return the median of each figure."""
     return {name: median(turn[name] for turn in turns) for name in turns[0]}
 
 
 @contextmanager
 def limited(threads: int) -> Iterator[None]:
-    """Hold every library's own threads to this number; what was loaded later would escape it."""
+    """Limit the threads of every library that is loaded already; later ones escape it."""
     faiss = installed("faiss")
     before = faiss.omp_get_max_threads() if faiss else 0
     with threadpool_limits(limits=threads):
@@ -83,19 +83,19 @@ def limited(threads: int) -> Iterator[None]:
 
 
 def installed(module: str) -> Any | None:
-    """The module, or None if it is not installed."""
+    """Return the module, or None if it is not installed."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != module.partition(".")[0]:
-            raise  # it is there, but something that it needs is not
+            raise  # it is installed, but one of its dependencies is not
         return None
 
 
 def resident_bytes() -> int:
-    """The process's memory, after what is free was given back."""
+    """Return the process's memory, after free memory was returned to the system."""
     gc.collect()
-    # An allocator keeps what was freed; without this the next contestant would seem to need less.
+    # The allocator keeps freed memory; without this the next contestant would seem to need less.
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
     if trim is not None:
         trim(0)
@@ -103,7 +103,7 @@ def resident_bytes() -> int:
 
 
 def check(what: str, ok: bool, seen: str = "") -> dict[str, Any]:
-    """Something that must hold whatever the machine: if it does not, the run fails."""
+    """Return a check, which must hold on any machine: if it does not, the run fails."""
     return {"what": what, "ok": bool(ok), "seen": seen}
 
 
@@ -115,7 +115,7 @@ def target(
     at_least: float | None = None,
     goal: float | None = None,
 ) -> dict[str, Any]:
-    """A figure the project wants to reach; missing it is told and fails nothing."""
+    """Return a figure that the project wants to reach; a miss is reported, and fails nothing."""
     met = (at_most is None or value <= at_most) and (at_least is None or value >= at_least)
     return {
         "what": what,

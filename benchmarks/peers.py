@@ -1,8 +1,8 @@
-"""Who takes part: this library and its peers behind one interface, learn and ask.
+"""The forest and its peers behind one interface: fit and predict.
 
-All nearest-neighbour peers look for one neighbour, which is the cheapest for them. An approximate
-index has M = 16 links a node, and beams of 200 to build and 50 to search. Rows are brought into the
-form that a peer wants before any time is taken.
+All nearest-neighbour peers search for one neighbour, which is the cheapest for them. An approximate
+index has M = 16 links per node, and beams of 200 to build and 50 to search. Rows are converted to
+the form that a peer needs before the clock starts.
 """
 
 from collections.abc import Callable
@@ -25,11 +25,11 @@ LINKS, BUILD_BEAM, SEARCH_BEAM = 16, 200, 50
 class Learner(Protocol):
     """What is timed."""
 
-    def learn(self, X: Array, y: Array) -> None:
+    def fit(self, X: Array, y: Array) -> None:
         """Learn all rows."""
 
-    def ask(self, X: Array) -> Array:
-        """The labels of the rows, as far as the learner knows."""
+    def predict(self, X: Array) -> Array:
+        """Return the predicted labels of the rows."""
 
 
 class Estimator:
@@ -38,25 +38,25 @@ class Estimator:
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
-    def learn(self, X: Array, y: Array) -> None:
+    def fit(self, X: Array, y: Array) -> None:
         self.estimator.fit(X, y)
 
-    def ask(self, X: Array) -> Array:
+    def predict(self, X: Array) -> Array:
         return np.asarray(self.estimator.predict(X))
 
 
 class FaissFlat:
-    """FAISS' exhaustive search."""
+    """FAISS's exhaustive search."""
 
     def __init__(self) -> None:
         self.faiss: Any = installed("faiss")
 
-    def learn(self, X: Array, y: Array) -> None:
+    def fit(self, X: Array, y: Array) -> None:
         self.y = y
         self.index = self.faiss.IndexFlatL2(X.shape[1])
         self.index.add(X)
 
-    def ask(self, X: Array) -> Array:
+    def predict(self, X: Array) -> Array:
         _, nearest = self.index.search(X, 1)
         return np.asarray(self.y[nearest[:, 0]])
 
@@ -68,14 +68,14 @@ class Hnswlib:
         self.hnswlib: Any = installed("hnswlib")
         self.threads, self.seed = threads, seed
 
-    def learn(self, X: Array, y: Array) -> None:
+    def fit(self, X: Array, y: Array) -> None:
         self.y = y
         self.index = self.hnswlib.Index(space="l2", dim=X.shape[1])
         self.index.init_index(len(X), ef_construction=BUILD_BEAM, M=LINKS, random_seed=self.seed)
         self.index.add_items(X, num_threads=self.threads)
         self.index.set_ef(SEARCH_BEAM)
 
-    def ask(self, X: Array) -> Array:
+    def predict(self, X: Array) -> Array:
         nearest, _ = self.index.knn_query(X, k=1, num_threads=self.threads)
         return np.asarray(self.y[nearest[:, 0]])
 
@@ -87,7 +87,7 @@ class USearch:
         self.usearch: Any = installed("usearch.index")
         self.threads, self.element = threads, element
 
-    def learn(self, X: Array, y: Array) -> None:
+    def fit(self, X: Array, y: Array) -> None:
         self.y = y
         self.index = self.usearch.Index(
             ndim=X.shape[1],
@@ -99,7 +99,7 @@ class USearch:
         )
         self.index.add(np.arange(len(X), dtype=np.uint64), X, threads=self.threads)
 
-    def ask(self, X: Array) -> Array:
+    def predict(self, X: Array) -> Array:
         nearest = self.index.search(X, 1, threads=self.threads).keys
         return np.asarray(self.y[nearest.reshape(-1).astype(np.int64)])
 
@@ -109,7 +109,7 @@ def as_float32(X: Array) -> Array:
 
 
 def as_int8(X: Array) -> Array:
-    """uint8 rows moved by 128, which changes no distance."""
+    """Shift uint8 rows by 128, which changes no distance."""
     return (X.astype(np.int16) - 128).astype(np.int8)
 
 
@@ -129,7 +129,7 @@ def _nearest(algorithm: str, threads: int) -> Estimator:
 
 @dataclass(frozen=True)
 class Peer:
-    """How to make a learner, for a number of threads and a seed, and which rows it wants."""
+    """How to make a learner, for a number of threads and a seed, and which rows it needs."""
 
     title: str
     module: str

@@ -1,4 +1,4 @@
-"""Tables on the terminal, or in plain text where there is none."""
+"""Tables on the terminal, or as plain text in a file."""
 
 import sys
 from typing import Any
@@ -12,7 +12,7 @@ NOTHING = "-"
 
 
 def make_console(file: Any = None) -> Console:
-    """A console that writes no control codes, and does not fold tables, into files."""
+    """Return a console that writes no control codes to files, and does not fold tables there."""
     file = sys.stdout if file is None else file
     on_terminal = file.isatty()
     width = None if on_terminal else PLAIN_WIDTH
@@ -20,7 +20,7 @@ def make_console(file: Any = None) -> Console:
 
 
 def new_table(title: str) -> Table:
-    """An empty table, wide enough not to fold its title."""
+    """Return an empty table, wide enough not to fold its title."""
     return Table(
         title=title,
         title_justify="left",
@@ -31,17 +31,12 @@ def new_table(title: str) -> Table:
 
 
 def print_comparison(title: str, rows: list[dict[str, Any]], console: Console) -> None:
-    """One line a peer and number of threads; ratios are our time over theirs."""
-    console.print(comparison_table(title, rows))
-
-
-def comparison_table(title: str, rows: list[dict[str, Any]]) -> Table:
-    """See :func:`print_comparison`."""
+    """Print a line for each peer and number of threads; ratios are our time over theirs."""
     table = new_table(title)
     bases = next((list(row["ratio"]) for row in rows if row["installed"]), [])
     titles = {row["peer"]: row["title"] for row in rows}
     table.add_column("", no_wrap=True)
-    headings = ["threads", "learn s", "ask s", "error %", "memory MiB"]
+    headings = ["threads", "fit s", "predict s", "error %", "memory MiB"]
     for heading in (*headings, *(f"{titles[base]} / it" for base in bases)):
         table.add_column(heading, justify="right")
     for row in rows:
@@ -53,17 +48,17 @@ def comparison_table(title: str, rows: list[dict[str, Any]]) -> Table:
         table.add_row(
             row["title"],
             threads,
-            seconds_text(row["learn_s"]),
-            seconds_text(row["ask_s"]),
+            seconds_text(row["fit_s"]),
+            seconds_text(row["predict_s"]),
             f"{100 * row['error']:.2f}",
             f"{row['memory_mib']:.0f}",
             *ratios,
         )
-    return table
+    console.print(table)
 
 
 def print_verdicts(result: dict[str, Any], console: Console) -> None:
-    """Targets with what was reached, and the checks: how many, and each that failed."""
+    """Print the targets with what was reached, the number of checks, and each that failed."""
     if result["targets"]:
         table = new_table("targets")
         table.add_column("")

@@ -18,7 +18,7 @@ class CoverTree {
   template <class F>
   auto locked(F&& f) {
     refuse_the_metric();
-    const nb::gil_scoped_release nogil;
+    const ReleasedGil nogil;
     const std::lock_guard lock(mutex_);
     return f();
   }
@@ -53,13 +53,13 @@ class CoverTree {
     refuse_the_metric();
     saying_how_far(rows, [&](std::size_t& inserted) {
       const std::lock_guard lock(mutex_);
-      tree_->insert(rows, check_signals, inserted);
+      tree_->insert(rows, between_blocks, inserted);
     });
   }
 
   nb::tuple neighbors(const Array2d& X, std::size_t n, double epsilon) {
     const RowsView rows = view(X);
-    Neighbors found = locked([&] { return tree_->neighbors(rows, n, epsilon, check_signals); });
+    Neighbors found = locked([&] { return tree_->neighbors(rows, n, epsilon, between_blocks); });
     return nb::make_tuple(to_numpy(std::move(found.distances)),
                           to_numpy(std::move(found.arrivals)));
   }

@@ -1,4 +1,4 @@
-// What the bindings share: arrays in and out, metrics, and how calls give way to others and to Ctrl-C.
+// What the bindings share: arrays in and out, metrics, and calls that say how far they came.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,6 +13,7 @@
 
 #include "boundary_forest/boundary_forest.hpp"
 #include "callables.hpp"
+#include "interpreter.hpp"
 
 namespace boundary_forest {
 
@@ -56,18 +57,12 @@ nb::object to_numpy(Table<T>&& table) {
   return to_numpy(std::move(table.values), {table.rows, table.columns});
 }
 
-template <class F>
-auto without_gil(F&& f) {
-  const nb::gil_scoped_release nogil;
-  return f();
-}
-
 // A call that is interrupted says how much it has learned.
 template <class F>
 void saying_how_far(const RowsView& rows, F&& f) {
   std::size_t learned = 0;
   try {
-    const nb::gil_scoped_release nogil;
+    const ReleasedGil nogil;
     f(learned);
   } catch (nb::python_error& error) {
     if (learned > 0)
@@ -75,12 +70,6 @@ void saying_how_far(const RowsView& rows, F&& f) {
           nb::str("{} of {} rows were learned before this, and are kept").format(learned, rows.n));
     throw;
   }
-}
-
-// Ctrl-C ends a call where it looks for it.
-inline void check_signals() {
-  const nb::gil_scoped_acquire gil;
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
 // By name, by address or a callable, which the caller keeps alive.

@@ -109,7 +109,6 @@ inline RowsView view_of(const Array2d& X, const Params& params) {
   return {static_cast<const std::byte*>(X.data()), X.shape(0), element_type_of(X.dtype())};
 }
 
-// Ctrl-C between blocks ends the call.
-inline Run run_with(std::size_t n_jobs) { return {n_jobs, check_signals}; }
+inline Run run_with(std::size_t n_jobs) { return {n_jobs, between_blocks}; }
 
 }  // namespace boundary_forest

@@ -252,8 +252,7 @@ class Forest {
         {}, to_vector<double>(all["labels"]), to_vector<Arrival>(all["arrivals"]), {}};
     if (all.contains("ids")) state.examples.ids = ids_from(all["ids"]);
     const SavedRows rows = rows_in(nb::cast<Array2d>(all["positions"]), positions);
-    const nb::gil_scoped_release nogil;
-    forest_->restore(state, rows);
+    without_gil([&, forest = forest_] { forest->restore(state, rows); });
   }
 
   // The stored rows get further features, all zero. A new engine takes this one's place, so calls
@@ -338,6 +337,7 @@ constexpr const char* neighbors_signature =
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled Boundary Forest engine.";
+  set_up_interpreter();
   m.def("instruction_set", &instruction_set,
         "Return the instruction set in use: 'scalar', 'avx2' or 'avx512'.");
   m.def("has_fast_crc32", &has_fast_crc32,

@@ -137,7 +137,7 @@ def test_those_that_find_neighbours_need_no_labels(name):
     distances, arrivals = baseline.kneighbors([[7.0]], 1)
     # R-kd may visit but 2 of the 20, and need not find the nearest.
     assert distances[0, 0] == abs(7 - arrivals[0, 0])
-    with pytest.raises(ValueError, match="knows no classes"):
+    with pytest.raises(ValueError, match="no classes to predict"):
         baseline.predict([[7.2]])
     with pytest.raises(ValueError, match="either every batch"):
         baseline.partial_fit(X, np.zeros(20))

@@ -17,20 +17,20 @@ from boundary_forest.paper import laws, timing
 N = [round(n) for n in np.geomspace(1e4, 1e6, 9)]
 
 
-def test_a_logarithm_is_told_from_a_power_law():
+def test_a_logarithm_is_distinguished_from_a_power_law():
     law = laws.judged(N, [15 * np.log(n) - 40 for n in N])
     assert law["factor"] > 1000
     assert law["log"]["a"] == pytest.approx(15)
     assert law["fitted"] == 5
 
 
-def test_a_power_law_is_told_from_a_logarithm():
+def test_a_power_law_is_distinguished_from_a_logarithm():
     law = laws.judged(N, [2 * n**0.4 for n in N])
     assert law["factor"] < 0.001
     assert (law["power"]["c"], law["power"]["p"]) == pytest.approx((2, 0.4), rel=1e-4)
 
 
-def test_three_points_are_too_few_to_tell():
+def test_three_points_are_too_few_to_judge():
     assert laws.judged(N[:3], [1.0, 2.0, 3.0]) is None
 
 
@@ -49,7 +49,7 @@ def test_crossing_is_where_the_ratio_stays_below_one(ratios, n, exact):
     assert crossover.crossing(measured) == {"n": n, "exact": exact}
 
 
-def test_contestants_take_turns_and_medians_are_told():
+def test_contestants_take_turns_and_medians_are_returned():
     order = []
 
     def contestant(name):
@@ -62,17 +62,17 @@ def test_contestants_take_turns_and_medians_are_told():
         return turn
 
     settings = Settings(smoke=True, repeat=3)
-    told = harness.take_turns({"a": contestant("a"), "b": contestant("b")}, settings, "")
+    medians = harness.take_turns({"a": contestant("a"), "b": contestant("b")}, settings, "")
     assert order == ["a", "b"] * 3
-    assert told == {"a": {"s": 2.0, "turns": 3}, "b": {"s": 2.0, "turns": 3}}
+    assert medians == {"a": {"s": 2.0, "turns": 3}, "b": {"s": 2.0, "turns": 3}}
 
 
 def test_quick_contestants_take_more_turns():
-    told = harness.take_turns({"a": lambda: {"s": 0.0}}, Settings(repeat=3), "")
-    assert told["a"]["turns"] == harness.MOST_ROUNDS
+    medians = harness.take_turns({"a": lambda: {"s": 0.0}}, Settings(repeat=3), "")
+    assert medians["a"]["turns"] == harness.MOST_ROUNDS
 
 
-def test_the_plain_path_is_asked_for_inside_only(monkeypatch):
+def test_the_plain_path_is_set_inside_only(monkeypatch):
     monkeypatch.delenv("BOUNDARY_FOREST_PATH", raising=False)
     with timing.plain_path():
         assert harness.os.environ["BOUNDARY_FOREST_PATH"] == "plain"
@@ -117,8 +117,8 @@ def printed(show, *arguments):
 
 def row(peer, title, total_s, **more):
     ratio = {"forest": 2.0 / total_s}
-    told = {"learn_s": total_s / 2, "ask_s": total_s / 2, "total_s": total_s, "ratio": ratio}
-    base = {"peer": peer, "title": title, "threads": 1, "installed": True, **told}
+    times = {"fit_s": total_s / 2, "predict_s": total_s / 2, "total_s": total_s, "ratio": ratio}
+    base = {"peer": peer, "title": title, "threads": 1, "installed": True, **times}
     return {**base, "error": 0.0225, "memory_mib": 12.3, **more}
 
 
@@ -133,7 +133,7 @@ def test_the_table_shows_ratios_and_who_is_not_installed():
     assert "\x1b" not in text
 
 
-def test_a_missed_target_is_told_and_a_wrong_answer_is_shown():
+def test_a_missed_target_is_reported_and_a_wrong_answer_is_shown():
     aims = [harness.target("slow", 0.7, at_most=0.5), harness.target("fast", 2.0, at_least=1.7)]
     found = [harness.check("the same forest", False, "1 and 2"), harness.check("error", True)]
     text = printed(report.print_verdicts, {"targets": aims, "checks": found})
@@ -145,10 +145,10 @@ def test_a_missed_target_is_told_and_a_wrong_answer_is_shown():
 
 def test_mnist_targets_leave_out_absent_peers():
     rows = [row("forest", "", 2.0), row("forest_f32", "", 3.0), row("faiss", "", 8.0, error=0.03)]
-    told = {aim["what"]: aim["value"] for aim in mnist.targets(rows)}
-    assert told["uint8: (fit + predict) / FAISS search"] == 0.5
-    assert told["error / FAISS' error"] == pytest.approx(0.75)
-    assert len(told) == 3
+    values = {aim["what"]: aim["value"] for aim in mnist.targets(rows)}
+    assert values["uint8: (fit + predict) / FAISS search"] == 0.5
+    assert values["error / FAISS's error"] == pytest.approx(0.75)
+    assert len(values) == 3
 
 
 def test_a_wrong_forest_is_found(monkeypatch):

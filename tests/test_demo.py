@@ -64,6 +64,7 @@ def test_the_demo_succeeds_and_says_nothing_on_stderr(demo):
 
 def test_the_demo_writes_plain_lines_where_there_is_no_terminal(demo):
     text = demo.stdout.decode()
+    assert "examples" in text
     assert all(character == "\n" or character.isprintable() for character in text)
 
 
@@ -105,6 +106,6 @@ def test_the_readmes_example_runs(capsys):
     assert blocks
     for block in blocks:
         exec(compile(block, str(README), "exec"), {"__name__": "example"})
-    found = re.search(r"(\d+) of (\d+) answers were wrong", capsys.readouterr().out)
+    found = re.search(r"(\d+) of (\d+) predictions were wrong", capsys.readouterr().out)
     assert int(found[1]) < 80  # seen: 58
     assert int(found[2]) == N_DIGITS - 1

@@ -55,8 +55,11 @@ def test_the_first_batchs_dtype_decides(task, dtype, method):
 
 
 def test_the_first_batchs_values_do_not_decide(task):
-    small = task.forest().fit(np.zeros((5, 4)), task.y[:5])
-    small.partial_fit(task.X + 0.1, task.y)  # would not fit in uint8 or float32
+    forests = [
+        task.forest(dtype=dtype).fit(np.zeros((5, 4)), task.y[:5]) for dtype in ("auto", "float64")
+    ]
+    auto, given = (forest.partial_fit(task.X + 0.1, task.y) for forest in forests)
+    assert auto.fingerprint() == given.fingerprint()
 
 
 @every_dtype

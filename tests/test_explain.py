@@ -69,7 +69,12 @@ def test_an_exact_match_decides_alone_and_with_full_confidence(classification):
     row = int(forest.apply(classification.X[-1:])[0, 0])
     explanation = forest.explain(classification.X[row])
     assert explanation.answer == classification.y[row]
-    assert all(tree.weight == 0 for tree in explanation.trees if tree.steps[-1].distance > 0)
+    assert explanation.confidence == pytest.approx(1)
+    exact, others = [], []
+    for tree in explanation.trees:
+        (others if tree.steps[-1].distance > 0 else exact).append(tree.weight)
+    assert set(exact) == {1 / len(exact)}
+    assert set(others) == {0}
 
 
 def test_before_the_trees_are_planted_the_nearest_example_is_the_whole_path(classification):

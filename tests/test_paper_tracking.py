@@ -90,7 +90,7 @@ def test_patches_at_the_edge_and_beyond_are_finite(video):
     assert np.isfinite(rows).all()
 
 
-@pytest.mark.parametrize("judge", [TemplateJudge(), ForestJudge(), ForestJudge(goes_on=False)])
+@pytest.mark.parametrize("judge", [TemplateJudge(), ForestJudge(), ForestJudge(online=False)])
 def test_a_target_that_does_not_move_is_found_where_it_was(judge, video):
     frame, box = video.frame(0), video.box(0)
     tracker = Tracker(judge, frame, box)

@@ -1,6 +1,6 @@
-"""Crossover: from how many examples on the forest is quicker than trying them all.
+"""Crossover: the number of examples from which the forest is quicker than exhaustive search.
 
-N examples are learned and N / 5 asked, and both are counted. Exhaustive search takes a time that
+N examples are learned and N / 5 queried, and both are counted. Exhaustive search takes a time that
 grows with N times the number of queries, the forest one that grows little faster than their sum.
 """
 
@@ -33,7 +33,7 @@ def measure(settings: Settings) -> dict[str, Any]:
         for n in sizes(min(LEAST, most), most, settings.size(N_POINTS, 3)):
             part = data.first(n, max(1, int(n * QUERIES_A_ROW)))
             points.append(
-                {"n": n, "asked": len(part.X_test), "rows": compare(PEERS, part, settings)}
+                {"n": n, "queries": len(part.X_test), "rows": compare(PEERS, part, settings)}
             )
         crossings = [
             {"peer": peer, "threads": threads, **crossing_of(points, peer, threads)}
@@ -46,12 +46,12 @@ def measure(settings: Settings) -> dict[str, Any]:
 
 
 def sizes(least: int, most: int, n_points: int) -> list[int]:
-    """From least to most, evenly spaced in their logarithms."""
+    """Return sizes from least to most, evenly spaced in their logarithms."""
     return sorted({round(n) for n in np.geomspace(least, most, n_points).tolist()})
 
 
 def crossing_of(points: list[dict[str, Any]], peer: str, threads: int) -> dict[str, Any]:
-    """The N from which on the forest's time is the smaller one, between two measured ones."""
+    """Return the N from which the forest's time is smaller, interpolated between points."""
     measured = [
         (point["n"], row["ratio"]["forest"])
         for point in points
@@ -62,7 +62,7 @@ def crossing_of(points: list[dict[str, Any]], peer: str, threads: int) -> dict[s
 
 
 def crossing(measured: list[tuple[int, float]]) -> dict[str, Any]:
-    """Where the ratio falls below 1 for good; linear between points in log N and log ratio.
+    """Return where the ratio falls below 1 for good; linear between points in log N and log ratio.
 
     ``n`` is None if it does not; ``exact`` is False if it did so before the first point.
     """
@@ -79,7 +79,7 @@ def crossing(measured: list[tuple[int, float]]) -> dict[str, Any]:
 
 
 def errors_check(name: str, points: list[dict[str, Any]]) -> dict[str, Any]:
-    """The number of threads must not change an error."""
+    """Check that the number of threads does not change an error."""
     forest = [[row["error"] for row in p["rows"] if row["peer"] == "forest"] for p in points]
     return check(
         f"{name}: at every N the same errors by any number of threads",
@@ -89,7 +89,7 @@ def errors_check(name: str, points: list[dict[str, Any]]) -> dict[str, Any]:
 
 def report(result: dict[str, Any], console: Console) -> None:
     for name, part in result["parts"].items():
-        table = new_table(f"{name}: N learned, N / 5 asked; forest's time over the other's")
+        table = new_table(f"{name}: N learned, N / 5 queried; forest's time over the other's")
         peers = [(c["peer"], c["threads"]) for c in part["crossings"]]
         for heading in (
             "N",
@@ -103,11 +103,11 @@ def report(result: dict[str, Any], console: Console) -> None:
         console.print(table)
         for found in part["crossings"]:
             who = f"{EXHAUSTIVE[found['peer']]}, {threads_text(found['threads'])}"
-            console.print(f"{who}: {said(found, part['points'][-1]['n'])}")
+            console.print(f"{who}: {crossing_text(found, part['points'][-1]['n'])}")
         console.print()
 
 
-def said(found: dict[str, Any], most: int) -> str:
+def crossing_text(found: dict[str, Any], most: int) -> str:
     if not found["installed"]:
         return "not installed"
     if found["n"] is None:

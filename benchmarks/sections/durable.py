@@ -1,14 +1,12 @@
 """Durable learning: batches beside plain learning and plain writing of the same bytes.
 
-Three take turns, batch by batch: the plain forest learns, a file gets the batch's rows and labels
-and is synced, the durable forest does both. One snapshot is taken at the end, and the folder opened
-again. All in one folder, under ``build/``.
+Three take turns, batch by batch: the plain forest learns; the batch's rows and labels are written
+to a file and synced; the durable forest does both. One snapshot is taken at the end, and the folder
+is opened again. Everything is in one folder under ``build/``.
 """
 
 import os
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,6 +18,7 @@ from benchmarks.harness import Settings, check, target
 from benchmarks.peers import forest
 from benchmarks.report import new_table, ratio_text
 from boundary_forest import open_durable
+from boundary_forest.paper.timing import timed
 
 FOLDER = Path("build/bench")
 BATCH = 1_000
@@ -48,7 +47,7 @@ def measure(settings: Settings) -> dict[str, Any]:
 
 
 def one_round(data: Any, settings: Settings, turn: int) -> dict[str, Any]:
-    """All batches once: milliseconds a batch, and of the rest."""
+    """Return milliseconds per batch over all batches, and of opening and the snapshot."""
     plain = forest(1, settings.seed)
     seconds = {PLAIN: 0.0, WRITTEN: 0.0, DURABLE: 0.0}
     starts = range(0, len(data.X_train), BATCH)
@@ -58,22 +57,16 @@ def one_round(data: Any, settings: Settings, turn: int) -> dict[str, Any]:
             for start in starts:
                 settings.say(f"{data.name}, turn {turn + 1}: row {start:,}")
                 X, y = (part[start : start + BATCH] for part in (data.X_train, data.y_train))
-                seconds[PLAIN] += timed(plain.partial_fit, X, y)
-                seconds[WRITTEN] += timed(write, file, X, y)
-                seconds[DURABLE] += timed(durable.partial_fit, X, y)
-        opened_s = timed(reopened, durable)
+                seconds[PLAIN] += timed(plain.partial_fit, X, y)[1]
+                seconds[WRITTEN] += timed(write, file, X, y)[1]
+                seconds[DURABLE] += timed(durable.partial_fit, X, y)[1]
+        opened_s = timed(reopened, durable)[1]
         with open_durable(durable.path) as again:
             same = again.fingerprint() == plain.fingerprint()
-            snapshot_s = timed(again.snapshot)
+            snapshot_s = timed(again.snapshot)[1]
     ms = {name: 1e3 * s / len(starts) for name, s in seconds.items()}
     ms |= {"opening again, in all": 1e3 * opened_s, "a snapshot": 1e3 * snapshot_s}
     return {"ms": ms, "ratio": ms[DURABLE] / (ms[PLAIN] + ms[WRITTEN]), "same": same}
-
-
-def timed(work: Callable[..., Any], *arguments: Any) -> float:
-    start = time.perf_counter()
-    work(*arguments)
-    return time.perf_counter() - start
 
 
 def write(file: Any, X: Any, y: Any) -> None:
@@ -84,7 +77,7 @@ def write(file: Any, X: Any, y: Any) -> None:
 
 
 def reopened(durable: Any) -> None:
-    """As after a stop: everything is learned again from the journal."""
+    """Open the folder as after a stop: everything is learned again from the journal."""
     durable.close()
     open_durable(durable.path).close()
 

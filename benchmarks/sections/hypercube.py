@@ -1,8 +1,8 @@
 """Retrieval in the 100-dimensional hypercube: how cost and memory grow with N.
 
 One forest (n_T = 10, k = 50, float32) passes through all N. A second one stays at the smallest N
-and is asked in the same turns, so that times at both ends are of the same minutes. Memory is held
-against what is promised: one copy of the rows, 20 bytes a node, 24 an example, and 5 % on top.
+and is queried in the same turns, so that times at both ends are of the same minutes. Memory is
+compared with what is promised: one copy of the rows, 20 bytes a node, 24 an example, and 5 % more.
 """
 
 from collections.abc import Callable
@@ -33,10 +33,10 @@ N_ESTIMATORS = 10
 MAX_CHILDREN = 50
 LEAST, MOST, N_POINTS = 10_000, 1_000_000, 9
 SMOKE_LEAST, SMOKE_MOST = 1_000, 16_000
-ALONE, BATCH = 1_000, 10_000  # queries asked one by one, and at once
+ALONE, BATCH = 1_000, 10_000  # queries one by one, and at once
 LEARNED_AT_ONCE = 50_000
 CHECKED = 100_000  # examples of the forest whose plain twin is built
-# What the process grows by is known to a few MiB only; a smaller forest's is not judged.
+# The process's growth is known to a few MiB only; that of a smaller forest is not judged.
 JUDGED_FROM_MIB = 64
 
 
@@ -60,8 +60,8 @@ def measure(settings: Settings) -> dict[str, Any]:
             all_full = full == 1.0
             turns = take_turns(
                 {
-                    "small": _asked(small, queries, n_alone),
-                    "grown": _asked(grown, queries, n_alone),
+                    "small": _turn(small, queries, n_alone),
+                    "grown": _turn(grown, queries, n_alone),
                 },
                 settings,
                 f"hypercube, {end:,} examples",
@@ -92,7 +92,7 @@ def _forest(threads: int, seed: int) -> BoundaryForestNeighbors:
 def grow(
     learner: BoundaryForestNeighbors, seen: int, end: int, stream: np.random.Generator
 ) -> float:
-    """Learn the stream's next rows, from N = seen to N = end, and let go of them; seconds."""
+    """Learn the stream's next rows, from N = seen to N = end; return the seconds."""
     seconds = 0.0
     for start in range(seen, end, LEARNED_AT_ONCE):
         n_rows = min(LEARNED_AT_ONCE, end - start)
@@ -101,7 +101,7 @@ def grow(
 
 
 def memory_of(learner: BoundaryForestNeighbors, resident_growth: int) -> dict[str, Any]:
-    """Bytes by the forest's own count and by the process's growth, and what is promised."""
+    """Return bytes by the forest's own count and by the process's growth, and the promised ones."""
     stats = learner.stats()
     n = stats["examples_stored"]
     promised = 1.05 * (4 * D * n + 20 * sum(stats["nodes_per_tree"]) + 24 * n)
@@ -115,13 +115,13 @@ def memory_of(learner: BoundaryForestNeighbors, resident_growth: int) -> dict[st
 
 
 def full_roots(learner: BoundaryForestNeighbors) -> float:
-    """Share of the trees whose root has k children."""
+    """Return the share of the trees whose root has k children."""
     roots = [np.sum(parents == arrivals[0]) for arrivals, parents in learner.trees()]
     return float(np.mean([n_children >= MAX_CHILDREN for n_children in roots]))
 
 
-def _asked(learner: BoundaryForestNeighbors, queries: Array, n_alone: int) -> Callable[[], Turn]:
-    """A turn: the first queries one by one, then all at once."""
+def _turn(learner: BoundaryForestNeighbors, queries: Array, n_alone: int) -> Callable[[], Turn]:
+    """Return a turn that queries the first rows one by one, then all at once."""
 
     def turn() -> Turn:
         rows = [queries[i : i + 1] for i in range(n_alone)]
@@ -139,7 +139,7 @@ def _asked(learner: BoundaryForestNeighbors, queries: Array, n_alone: int) -> Ca
 
 
 def memory_check(point: dict[str, Any]) -> dict[str, Any]:
-    """The forest's own count is exact; the process's growth is judged where it is large enough."""
+    """Check the forest's own count, and the process's growth where it is large enough."""
     judge_growth = point["promised_bytes"] >= JUDGED_FROM_MIB * MIB
     shares = [point["bytes_share"], *([point["resident_share"]] if judge_growth else [])]
     seen = " and ".join(f"{share:.3f}" for share in shares)
@@ -149,7 +149,7 @@ def memory_check(point: dict[str, Any]) -> dict[str, Any]:
 
 
 def same_forest_checks(settings: Settings) -> list[dict[str, Any]]:
-    """The same forest and neighbours by two threads and by the plain path."""
+    """Check that two threads and the plain path give the same forest and neighbours."""
     settings.say("hypercube: are the answers right?")
     rng = np.random.default_rng(settings.seed)
     X = rng.random((settings.size(CHECKED, 5_000), D), dtype=np.float32)
@@ -174,7 +174,7 @@ def same_forest_checks(settings: Settings) -> list[dict[str, Any]]:
 
 
 def summed_up(points: list[dict[str, Any]]) -> dict[str, Any]:
-    """From end to end, and the laws from where most roots, and all roots, are full."""
+    """Return the growth from end to end, and the laws from where most and all roots are full."""
     last = points[-1]
     comparisons = [point["grown"]["comparisons"] for point in points]
     laws = {}
@@ -192,7 +192,7 @@ def summed_up(points: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def targets(summary: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the project wants to show."""
+    """Return the figures that the project wants to reach."""
     law = summary["laws"]["most"]
     wanted = [
         target("comparisons, from end to end", summary["comparisons_growth"], at_most=1.8),
@@ -244,10 +244,10 @@ def report(result: dict[str, Any], console: Console) -> None:
         learned = point["n"]
     console.print(table)
     for which, law in result["summary"]["laws"].items():
-        console.print(f"from where {which} roots are full: {law_said(law)}")
+        console.print(f"from where {which} roots are full: {law_text(law)}")
 
 
-def law_said(law: dict[str, Any] | None) -> str:
+def law_text(law: dict[str, Any] | None) -> str:
     if law is None:
         return "too few points to tell the laws apart"
     log, power = law["log"], law["power"]

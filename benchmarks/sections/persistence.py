@@ -1,8 +1,8 @@
 """Model files: load and save beside numpy on the same bytes, and opening by mmap.
 
 The bytes are those of the model file itself: numpy reads them with ``fromfile``, from the page
-cache as the forest does, and writes them with ``tofile`` and fsync. Opening by mmap is set beside
-loading a forest of the same trees that has one feature. All in one folder, under ``build/``.
+cache as the forest does, and writes them with ``tofile`` and fsync. Opening by mmap is compared
+with loading a forest of the same trees that has one feature. All is in one folder under ``build/``.
 """
 
 import os
@@ -77,7 +77,7 @@ def measure(settings: Settings) -> dict[str, Any]:
 
 
 def timed(work: Callable[[], Any]) -> Callable[[], Turn]:
-    """What it returns is freed outside of the time."""
+    """Return a turn that times the work; what it returns is freed after the clock has stopped."""
 
     def turn() -> Turn:
         start = time.perf_counter()
@@ -97,7 +97,7 @@ def write(content: Any, path: Path) -> None:
 
 
 def narrowed(path: Path) -> BoundaryForestClassifier:
-    """The same trees over the first feature alone."""
+    """Return a forest of the same trees over the first feature alone."""
     with ModelFile(path) as file:
         positions = file.array("positions", file.entry("positions").dtype.name, 2)
     other: BoundaryForestClassifier = load(path)

@@ -1,8 +1,8 @@
 """Test-then-train: predict_then_learn beside predict and partial_fit, and ours beside River's k-NN.
 
-The first part has n_T = k = 50 and the same batches for both ways; a first part of the stream is
-learned beforehand. The second part shows dicts of six features one by one, chunk by chunk in turn,
-once k-NN's window of 1,000 is full; k-NN is slow, so both see the first rows of the stream only.
+The first part has n_T = k = 50 and the same batches for both ways, after a first part of the stream
+was learned. The second part learns dicts of six features one by one, chunk by chunk in turn, once
+the k-NN window of 1,000 is full; k-NN is slow, so both get only the first rows of the stream.
 """
 
 import time
@@ -30,7 +30,7 @@ from boundary_forest import BoundaryForestClassifier
 from boundary_forest.paper.timing import plain_path
 
 NAMES = ("mnist", "covtype")
-# Batch size: rows of the stream. Small batches cost more each, and need fewer to be timed well.
+# Batch size: rows of the stream. Small batches cost more per row, and need fewer rows to time.
 ROWS = {1: 2_000, 100: 10_000, 1_000: 20_000}
 SMOKE_ROWS = {1: 200, 100: 400, 1_000: 1_000}
 BEFOREHAND = 1_000
@@ -90,24 +90,24 @@ def beforehand(data: Data) -> int:
 def streamed(
     way: Way, data: Data, size: int, n_rows: int, threads: int, seed: int
 ) -> tuple[BoundaryForestClassifier, Array, float]:
-    """The forest after the stream, its answers, and the seconds that took."""
+    """Return the forest after the stream, its answers, and the seconds it took."""
     first = beforehand(data)
     learner = forest(threads, seed).fit(data.X_train[:first], data.y_train[:first])
     X, y = data.X_train[first : first + n_rows], data.y_train[first : first + n_rows]
     start = time.perf_counter()
-    said = [way(learner, X[cut], y[cut]) for cut in slices(len(y), size)]
-    return learner, np.concatenate(said), time.perf_counter() - start
+    answers = [way(learner, X[cut], y[cut]) for cut in slices(len(y), size)]
+    return learner, np.concatenate(answers), time.perf_counter() - start
 
 
 def slices(n: int, size: int) -> Iterator[slice]:
-    """Cuts of n rows into batches."""
+    """Yield the slices that cut n rows into batches."""
     yield from (slice(start, stop) for start, stop in pairwise([*range(0, n, size), n]))
 
 
 def ways_compared(
     data: Data, size: int, n_rows: int, threads: int, settings: Settings
 ) -> dict[str, Any]:
-    """Both ways by turns, for one size of batches."""
+    """Time both ways in turn, for one batch size."""
     n_rows = min(n_rows, len(data.y_train) - beforehand(data))
 
     def turn(way: Way) -> Callable[[], Turn]:
@@ -131,7 +131,7 @@ def ways_compared(
 
 
 def ways_checks(data: Data, settings: Settings) -> list[dict[str, Any]]:
-    """One by one both ways say the same; by any batches and by the plain path the same forest."""
+    """Check that both ways give the same answers row by row, and always the same forest."""
     settings.say(f"{data.name}: are the answers right?")
     n_rows = min(SMOKE_ROWS[1_000], len(data.y_train) - beforehand(data))
     usual, answers, _ = streamed(in_two_calls, data, 1, n_rows, 1, settings.seed)
@@ -147,11 +147,11 @@ def ways_checks(data: Data, settings: Settings) -> list[dict[str, Any]]:
             in_one_call, data, 100, n_rows, 1, settings.seed
         )
     found = []
-    for how, (other, said, _) in others.items():
+    for how, (other, given, _) in others.items():
         same_forest = other.fingerprint() == usual.fingerprint()
         found += [
             check(f"{data.name}: {how}: the same forest", same_forest),
-            check(f"{data.name}: {how}: the same answers", np.array_equal(said, answers)),
+            check(f"{data.name}: {how}: the same answers", np.array_equal(given, answers)),
         ]
     return found
 
@@ -160,7 +160,7 @@ def ways_checks(data: Data, settings: Settings) -> list[dict[str, Any]]:
 
 
 def river_compared(settings: Settings) -> dict[str, Any]:
-    """Time per example of predict_one and learn_one: medians over chunks, and shares of right."""
+    """Return the time per example of predict_one and learn_one, and accuracies."""
     if installed("river") is None:
         return {"installed": False}
     from river import neighbors
@@ -201,7 +201,7 @@ def as_dicts(X: Array, y: Array) -> Stream:
 
 
 def test_then_train(model: Any, stream: Stream) -> Turn:
-    """Microseconds an example, and how many predictions were right."""
+    """Return microseconds per example, and the number of right predictions."""
     right = 0
     start = time.perf_counter()
     for x, y in stream:
@@ -228,8 +228,8 @@ def report(result: dict[str, Any], console: Console) -> None:
     if not river["installed"]:
         console.print("River's k-NN: not installed")
         return
-    rows_said = f"rows {river['warm_up']:,} to {river['warm_up'] + river['timed']:,} of the stream"
-    table = new_table(f"{river['data']['name']}: predict_one + learn_one, {rows_said}")
+    rows_text = f"rows {river['warm_up']:,} to {river['warm_up'] + river['timed']:,} of the stream"
+    table = new_table(f"{river['data']['name']}: predict_one + learn_one, {rows_text}")
     for heading in ("", "us an example", "right %", "forest / it"):
         table.add_column(heading, justify="right" if heading else "left")
     for key, title in (

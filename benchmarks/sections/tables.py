@@ -1,7 +1,7 @@
 """Tables of features: fit and predict beside a random forest and nearest neighbours.
 
-letter, pendigits and dna are taken as they are published, their training rows shuffled; of covtype
-100,000 shuffled rows are learned and 20,000 asked, all on the scale of those learned.
+letter, pendigits and dna are used as they are published, with their training rows shuffled; of
+covtype 100,000 shuffled rows are learned and 20,000 queried, standardised by those learned.
 """
 
 from typing import Any
@@ -43,7 +43,7 @@ def measure(settings: Settings) -> dict[str, Any]:
 
 
 def wanted_of(name: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the project wants to show on this data set."""
+    """Return the figures that the project wants to reach on this data set."""
     titles = {"random_forest": "random forest's"}
     if name == "covtype":
         titles["knn_brute"] = "brute-force k-NN's"

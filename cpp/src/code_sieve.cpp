@@ -81,11 +81,15 @@ kernels::Coding CodeSieve::choose_coding() const {
   std::vector<double> rows(n * n_features_);
   for (std::size_t i = 0; i < n; ++i)
     to_doubles(block_.position(i * block_.size() / n), n_features_, rows.data() + i * n_features_);
+  // Values beyond this are coded like those at it, and must not spoil the step for the other rows:
+  // with it, low, 1 / step and the codes' limits are floats.
+  constexpr double farthest_coded = 0x1p80;
+  for (double& x : rows) x = std::clamp(x, -farthest_coded, farthest_coded);
   const auto [least, greatest] = std::minmax_element(rows.begin(), rows.end());
   double mean = 0.0;
   for (const double x : rows) mean += x / static_cast<double>(rows.size());
 
-  // So that low stays below 2^22, and 1 / step and the codes' limits are floats.
+  // So that low stays below 2^22.
   const double largest = std::max(std::abs(*least), std::abs(*greatest));
   const double finest = std::max(largest * 0x1p-21, 0x1p-60);
   int exponent = 0;

@@ -41,7 +41,7 @@ void BoundaryForest::make_trees() {
 template <class F>
 void BoundaryForest::for_each_tree(const Run& run, F&& f) {
   const std::size_t n_threads = params_.label_function ? 1 : threads(run);
-  pool_.parallel_for(trees_.size(), n_threads, [&](std::size_t i) { f(i, trees_[i]); });
+  parallel_for(trees_.size(), n_threads, [&](std::size_t i) { f(i, trees_[i]); });
 }
 
 // Tree i takes example i as its root and the other n_T - 1 in its own random order.
@@ -107,7 +107,7 @@ void BoundaryForest::grow(Grown& grown, const QueryRows& examples,
 
 void BoundaryForest::learn_offline(const RowsView& rows, const double* labels, const Run& run,
                                    const Ids& ids) {
-  const std::lock_guard learning(learning_);
+  const Learning learning = begin_learning();
   if (progress_.seen > 0) throw std::logic_error("offline learning needs an empty forest");
   try {
     const Slot first = store_.stage(rows.data, labels, rows.n, 0, ids);
@@ -132,14 +132,14 @@ void BoundaryForest::learn_offline(const RowsView& rows, const double* labels, c
 
 void BoundaryForest::learn(const RowsView& rows, const double* labels, const Run& run,
                            std::size_t& learned, const Ids& ids) {
-  const std::lock_guard learning(learning_);
-  learn_rows(rows, labels, ids, run, learned, nullptr);
+  Learning learning = begin_learning();
+  learn_rows(learning, rows, labels, ids, run, learned, nullptr);
 }
 
 Table<double> BoundaryForest::predict_then_learn(const RowsView& rows, const double* labels,
                                                  const Run& run, std::size_t& learned,
                                                  const Ids& ids) {
-  const std::lock_guard learning(learning_);
+  Learning learning = begin_learning();
   if (progress_.seen == 0) throw std::logic_error("the forest has not learned anything yet");
   std::size_t columns = params_.label_length;
   if (params_.estimator == Estimator::shepard_vote) {
@@ -148,18 +148,23 @@ Table<double> BoundaryForest::predict_then_learn(const RowsView& rows, const dou
       columns = std::max(columns, static_cast<std::size_t>(labels[i]) + 1);
   }
   Table<double> answers{rows.n, columns, std::vector<double>(rows.n * columns)};
-  learn_rows(rows, labels, ids, run, learned, &answers);
+  learn_rows(learning, rows, labels, ids, run, learned, &answers);
   return answers;
 }
 
-void BoundaryForest::learn_rows(const RowsView& rows, const double* labels, const Ids& ids,
-                                const Run& run, std::size_t& learned, Table<double>* answers) {
+void BoundaryForest::learn_rows(Learning& learning, const RowsView& rows, const double* labels,
+                                const Ids& ids, const Run& run, std::size_t& learned,
+                                Table<double>* answers) {
   learned = 0;
   if (ids.kind() != params_.ids && rows.n > 0)
     throw std::logic_error("ids must come with every batch or with none");
   try {
     for (std::size_t begin = 0; begin < rows.n;) {
-      if (begin > 0) run.between_blocks();
+      if (begin > 0) {
+        learning.block.unlock();
+        run.between_blocks();
+        learning.block.lock();
+      }
       // The first n_T examples make a block of their own: with the last of them the trees begin.
       std::size_t n = std::min(rows.n - begin, block_rows(progress_.seen));
       if (!planted()) n = std::min<std::size_t>(n, params_.n_T - progress_.seen);
@@ -175,6 +180,7 @@ void BoundaryForest::learn_rows(const RowsView& rows, const double* labels, cons
       learned = begin;
     }
   } catch (...) {
+    if (!learning.block) learning.block.lock();
     rollback();
     throw;
   }
@@ -259,6 +265,34 @@ void BoundaryForest::close_block(Slot first) {
   for (Grown& grown : replaced_)
     while (grown.n_counted > 0)
       store_.let_go(grown.tree->example(--grown.n_counted), next_publication);
+}
+
+BoundaryForest::Learning BoundaryForest::begin_learning() {
+  Learning learning{std::unique_lock(learning_), std::unique_lock(block_)};
+  if (std::exchange(is_abandoned_, false)) rollback();
+  return learning;
+}
+
+bool BoundaryForest::try_pause() {
+  if (!block_.try_lock()) return false;
+  if (publication_.try_pause()) return true;
+  block_.unlock();
+  return false;
+}
+
+void BoundaryForest::resume() {
+  publication_.resume();
+  block_.unlock();
+}
+
+void BoundaryForest::resume_in_child() {
+  publication_.resume_in_child();
+  block_.unlock();
+  is_abandoned_ = is_abandoned_ || !learning_.try_lock();
+  if (is_abandoned_)
+    new (&learning_) std::mutex;  // whoever holds it is not in this process
+  else
+    learning_.unlock();
 }
 
 void BoundaryForest::publish() {

@@ -27,7 +27,7 @@ void BoundaryForest::BFQuery(const QueryRows& queries, const Version& version, L
   std::pmr::vector<Counts> costs(n_T, &memory);
   const std::span<const TreeVersion> answering(version.trees.data(), n_T);
   const Sieves sieves(queries, plain_, answering, [](const TreeVersion& of) { return of.tree; });
-  pool_.parallel_for(n_T, threads(run), [&](std::size_t i) {
+  parallel_for(n_T, threads(run), [&](std::size_t i) {
     const BoundaryTree& tree = *answering[i].tree;
     const NodeId n_nodes = answering[i].n_nodes;
     if (const Sieve* sieve = sieves.of(tree)) {
@@ -233,7 +233,7 @@ Neighbors BoundaryForest::neighbors(const RowsView& rows, std::size_t n, const R
       return;
     }
     std::vector<Counts> costs(queries.size());
-    pool_.parallel_for(queries.size(), threads(run), [&](std::size_t row) {
+    parallel_for(queries.size(), threads(run), [&](std::size_t row) {
       const std::vector<Leaf> found = neighbors_of(queries, row, n, version, costs[row]);
       for (std::size_t j = 0; j < n; ++j) put((begin + row) * n + j, found[j]);
     });

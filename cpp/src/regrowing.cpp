@@ -14,7 +14,7 @@
 namespace boundary_forest {
 
 void BoundaryForest::regrow(std::span<const Regrowth> trees, const Run& run) {
-  const std::lock_guard learning(learning_);
+  const Learning learning = begin_learning();
   if (!planted()) throw std::logic_error("a forest that is not planted has no tree to replace");
   trees_.reserve(trees_.size() + trees.size());  // so that taking back needs no memory
   replaced_.reserve(trees.size());
@@ -57,7 +57,7 @@ void BoundaryForest::regrow(std::span<const Regrowth> trees, const Run& run) {
 }
 
 void BoundaryForest::succeed(std::span<const std::uint32_t> places) {
-  const std::lock_guard learning(learning_);
+  const Learning learning = begin_learning();
   replaced_.reserve(places.size());
   try {
     for (const std::uint32_t place : places) {

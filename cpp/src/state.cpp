@@ -47,7 +47,7 @@ double BoundaryForest::label_deviation() {
 }
 
 void BoundaryForest::check_ids(const Ids& ids) {
-  const std::lock_guard learning(learning_);
+  const Learning learning = begin_learning();
   store_.ids().check_new(ids);
 }
 
@@ -152,7 +152,7 @@ void BoundaryForest::restore(const State& state) {
 }
 
 void BoundaryForest::restore(const State& state, const SavedRows& rows) {
-  const std::lock_guard learning(learning_);
+  const Learning learning = begin_learning();
   if (progress_.seen > 0) throw std::logic_error("only an empty forest can be restored");
   const Examples& examples = state.examples;
   const std::size_t n = examples.arrivals.size();

@@ -1,13 +1,20 @@
 #include "boundary_forest/thread_pool.hpp"
 
-#include <unistd.h>
+#include <pthread.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <list>
+#include <mutex>
+#include <system_error>
+#include <thread>
 
-namespace boundary_forest {
+namespace boundary_forest::thread_pool {
+namespace {
 
 // One call of parallel_for. Its fields are guarded by Workers::mutex.
-struct ThreadPool::Job {
+struct Job {
   const std::function<void(std::size_t)>& task;
   std::size_t n_tasks;
   std::size_t helpers_wanted;
@@ -18,13 +25,12 @@ struct ThreadPool::Job {
   bool open() const { return next < n_tasks; }
 };
 
-struct ThreadPool::Workers {
+struct Workers {
   std::mutex mutex;
   std::condition_variable work;
   std::condition_variable done;
   std::list<Job*> jobs;  // those that still want helpers
-  std::vector<std::thread> threads;
-  bool stopping = false;
+  std::size_t n_threads = 0;
 
   // Takes tasks of the job until none is left; the lock is held on entry and on return.
   void take_part(Job& job, std::unique_lock<std::mutex>& lock) {
@@ -50,8 +56,7 @@ struct ThreadPool::Workers {
   void help() {
     std::unique_lock lock(mutex);
     for (;;) {
-      work.wait(lock, [&] { return stopping || !jobs.empty(); });
-      if (stopping) return;
+      work.wait(lock, [&] { return !jobs.empty(); });
       Job& job = *jobs.front();
       if (--job.helpers_wanted == 0) jobs.pop_front();
       ++job.running;  // so that the job is not over before this helper has let go of it
@@ -60,46 +65,57 @@ struct ThreadPool::Workers {
       done.notify_all();
     }
   }
+
+  // Where no more threads can be had, fewer do the work.
+  void start(std::size_t n_helpers) {
+    try {
+      for (; n_threads < n_helpers; ++n_threads) std::thread([this] { help(); }).detach();
+    } catch (const std::system_error&) {
+    }
+  }
 };
 
-ThreadPool::ThreadPool() = default;
+// Never destroyed: threads may wait for work as the process ends. A fork finds the mutex free, and
+// leaves the threads, which are not in the child, behind with their Workers.
+Workers* workers = nullptr;
+std::mutex making_workers;
 
-ThreadPool::~ThreadPool() {
-  if (!workers_) return;
-  if (process_ != static_cast<long>(getpid())) {
-    static_cast<void>(workers_.release());  // a forked child: the threads are not here to be joined
-    return;
-  }
-  {
-    const std::lock_guard lock(workers_->mutex);
-    workers_->stopping = true;
-  }
-  workers_->work.notify_all();
-  for (std::thread& thread : workers_->threads) thread.join();
+void before_fork() {
+  making_workers.lock();
+  if (workers != nullptr) workers->mutex.lock();
 }
 
-ThreadPool::Workers& ThreadPool::workers(std::size_t n_helpers) {
-  const std::lock_guard start(start_mutex_);
-  const long here = static_cast<long>(getpid());
-  if (workers_ && process_ != here) static_cast<void>(workers_.release());
-  if (!workers_) workers_ = std::make_unique<Workers>();
-  process_ = here;
-  Workers& all = *workers_;
-  const std::lock_guard lock(all.mutex);
-  while (all.threads.size() < n_helpers) all.threads.emplace_back([&all] { all.help(); });
-  return all;
+void after_fork_in_parent() {
+  if (workers != nullptr) workers->mutex.unlock();
+  making_workers.unlock();
 }
 
-void ThreadPool::run(std::size_t n_tasks, std::size_t n_threads,
-                     const std::function<void(std::size_t)>& task) {
+void after_fork_in_child() {
+  workers = nullptr;
+  making_workers.unlock();
+}
+
+Workers& all_workers() {
+  const std::lock_guard lock(making_workers);
+  static const int registered =
+      pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  static_cast<void>(registered);
+  if (workers == nullptr) workers = new Workers;
+  return *workers;
+}
+
+}  // namespace
+
+void run(std::size_t n_tasks, std::size_t n_threads, const std::function<void(std::size_t)>& task) {
   n_threads = std::min(n_threads, n_tasks);
   if (n_threads <= 1) {
     for (std::size_t i = 0; i < n_tasks; ++i) task(i);
     return;
   }
-  Workers& all = workers(n_threads - 1);
+  Workers& all = all_workers();
   Job job{task, n_tasks, n_threads - 1};
   std::unique_lock lock(all.mutex);
+  all.start(n_threads - 1);
   all.jobs.push_back(&job);
   all.work.notify_all();
   all.take_part(job, lock);
@@ -108,4 +124,4 @@ void ThreadPool::run(std::size_t n_tasks, std::size_t n_threads,
   if (job.error) std::rethrow_exception(job.error);
 }
 
-}  // namespace boundary_forest
+}  // namespace boundary_forest::thread_pool

@@ -24,6 +24,7 @@
 #include "boundary_forest/boundary_tree.hpp"
 #include "boundary_forest/combine.hpp"
 #include "boundary_forest/example_store.hpp"
+#include "boundary_forest/forking.hpp"
 #include "boundary_forest/label_metric.hpp"
 #include "boundary_forest/metric.hpp"
 #include "boundary_forest/query_rows.hpp"
@@ -109,7 +110,7 @@ struct Stats {
   std::size_t tree_bytes = 0;
 };
 
-class BoundaryForest {
+class BoundaryForest : private Forkable {
  public:
   BoundaryForest(const Params& params, std::unique_ptr<Metric> d);
 
@@ -216,8 +217,13 @@ class BoundaryForest {
     Counts cost;           // of the learning that is not yet published
   };
 
-  void learn_rows(const RowsView& rows, const double* labels, const Ids& ids, const Run& run,
-                  std::size_t& learned, Table<double>* answers);
+  // A learning call begins: others wait.
+  struct Learning {
+    std::unique_lock<std::mutex> call;
+    std::unique_lock<std::mutex> block;
+  };
+  void learn_rows(Learning& learning, const RowsView& rows, const double* labels, const Ids& ids,
+                  const Run& run, std::size_t& learned, Table<double>* answers);
   void learn_block(const RowsView& rows, const double* labels, const Ids& ids, std::size_t first_id,
                    const Run& run, std::span<double> answers);
   std::pmr::vector<double> thresholds(Slot first, std::size_t n,
@@ -231,6 +237,10 @@ class BoundaryForest {
   Grown make_tree(std::uint32_t place, std::uint32_t generation) const;
   void grow(Grown& grown, const QueryRows& examples, std::span<const std::uint32_t> order,
             double epsilon, const Sieve* sieve, const Run& run) const;
+  Learning begin_learning();
+  bool try_pause() override;
+  void resume() override;
+  void resume_in_child() override;
   void close_block(Slot first);
   void publish();
   void rollback();
@@ -269,7 +279,6 @@ class BoundaryForest {
   const bool plain_;                                    // see plain_path()
   ExampleStore store_;
   Publication publication_;
-  ThreadPool pool_;
 
   // The learner's side, ahead of what is published; guarded by learning_.
   struct Progress {
@@ -277,7 +286,9 @@ class BoundaryForest {
     std::uint32_t n_classes = 0;
     Spread spread;
   };
-  std::mutex learning_;
+  std::mutex learning_;        // held by a learning call, whole
+  std::mutex block_;           // held while anything is changed; free between two blocks
+  bool is_abandoned_ = false;  // by a learning call that is not in this process: see forking.hpp
   Progress progress_;
   std::vector<Grown> trees_;  // none while the first n_T examples are awaited; in a version's order
   std::vector<Grown> replaced_;  // since the last publication
@@ -293,7 +304,9 @@ class BoundaryForest {
 class Snapshot {
  public:
   explicit Snapshot(BoundaryForest& forest)
-      : forest_(forest), reading_(forest.publication_), living_(forest.living(reading_.version)) {}
+      : forest_(forest),
+        reading_(forest.publication_, Publication::By::holder),
+        living_(forest.living(reading_.version)) {}
 
   std::size_t size() const { return living_.size(); }
   BoundaryForest::State state(bool with_positions) const {

@@ -1,46 +1,23 @@
-// A small thread pool. Threads start on first use, and again in a child process after fork().
+// One pool of threads for the process. Threads start when they are first needed, and again in a child
+// process after fork(); they are never joined, so that the process can end while they wait.
 //
-// The caller works too, so n_threads = 1 is a plain loop. Several callers may share the pool.
+// The caller works too, so n_threads = 1 is a plain loop. Any number of callers share the pool.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
-#include <exception>
 #include <functional>
-#include <list>
-#include <memory>
-#include <mutex>
-#include <thread>
-#include <vector>
 
 namespace boundary_forest {
 
-class ThreadPool {
- public:
-  ThreadPool();
-  ~ThreadPool();
-  ThreadPool(const ThreadPool&) = delete;
-  ThreadPool& operator=(const ThreadPool&) = delete;
+namespace thread_pool {
+void run(std::size_t n_tasks, std::size_t n_threads, const std::function<void(std::size_t)>& task);
+}  // namespace thread_pool
 
-  // Runs task(0) .. task(n_tasks - 1) on at most n_threads threads and returns when all have ended.
-  // The first exception is thrown again here; tasks not yet begun are then left out.
-  template <class Task>
-  void parallel_for(std::size_t n_tasks, std::size_t n_threads, const Task& task) {
-    run(n_tasks, n_threads, std::cref(task));  // by reference: copying it would allocate
-  }
-
- private:
-  void run(std::size_t n_tasks, std::size_t n_threads,
-           const std::function<void(std::size_t)>& task);
-
-  struct Job;
-  struct Workers;
-
-  Workers& workers(std::size_t n_helpers);
-
-  std::mutex start_mutex_;
-  std::unique_ptr<Workers> workers_;
-  long process_ = 0;  // the process that the threads belong to
-};
+// Runs task(0) .. task(n_tasks - 1) on at most n_threads threads and returns when all have ended.
+// The first exception is thrown again here; tasks not yet begun are then left out.
+template <class Task>
+void parallel_for(std::size_t n_tasks, std::size_t n_threads, const Task& task) {
+  thread_pool::run(n_tasks, n_threads, std::cref(task));  // by reference: copying would allocate
+}
 
 }  // namespace boundary_forest

@@ -43,17 +43,20 @@ class Publication {
     versions_.back().version.spread = Spread(params.label_length);
   }
 
-  const Version& begin_read() {
+  // By a call, or by an object that holds the version for longer.
+  enum class By { call, holder };
+
+  const Version& begin_read(By reader) {
     const std::lock_guard lock(mutex_);
-    ++versions_.back().readers;
+    ++versions_.back().readers(reader);
     return versions_.back().version;
   }
 
-  void end_read(const Version& version, const Counts& cost) {
+  void end_read(const Version& version, By reader, const Counts& cost) {
     const std::lock_guard lock(mutex_);
     query_counts_ += cost;
     for (Entry& entry : versions_)
-      if (&entry.version == &version) --entry.readers;
+      if (&entry.version == &version) --entry.readers(reader);
     drop_unread();
   }
 
@@ -61,9 +64,8 @@ class Publication {
   template <class Change>
   void publish(Change&& change, const Counts& cost) {
     const std::lock_guard lock(mutex_);
-    if (versions_.back().readers > 0) {
-      versions_.push_back(versions_.back());
-      versions_.back().readers = 0;
+    if (versions_.back().is_read()) {
+      versions_.push_back({versions_.back().version, 0, 0});
     }
     learn_counts_ += cost;
     ++versions_.back().version.number;
@@ -81,6 +83,15 @@ class Publication {
   const Version& newest() {
     const std::lock_guard lock(mutex_);
     return versions_.back().version;
+  }
+
+  // See forking.hpp. The calls that were reading are not in the child.
+  bool try_pause() { return mutex_.try_lock(); }
+  void resume() { mutex_.unlock(); }
+  void resume_in_child() {
+    for (Entry& entry : versions_) entry.calls = 0;
+    drop_unread();
+    mutex_.unlock();
   }
 
   void count_queries(const Counts& cost) {
@@ -105,11 +116,15 @@ class Publication {
  private:
   struct Entry {
     Version version;
-    std::uint64_t readers = 0;
+    std::uint64_t calls = 0;
+    std::uint64_t holders = 0;
+
+    std::uint64_t& readers(By reader) { return reader == By::call ? calls : holders; }
+    bool is_read() const { return calls + holders > 0; }
   };
 
   void drop_unread() {
-    while (versions_.size() > 1 && versions_.front().readers == 0) versions_.pop_front();
+    while (versions_.size() > 1 && !versions_.front().is_read()) versions_.pop_front();
   }
 
   std::mutex mutex_;
@@ -118,17 +133,18 @@ class Publication {
   Counts query_counts_;
 };
 
-// One query call's hold on a version: nothing that the version has is reclaimed while it lives.
+// A hold on a version: nothing that the version has is reclaimed while it lives.
 class Reading {
  public:
-  explicit Reading(Publication& publication)
-      : publication_(publication), version(publication.begin_read()) {}
-  ~Reading() { publication_.end_read(version, cost); }
+  explicit Reading(Publication& publication, Publication::By reader = Publication::By::call)
+      : publication_(publication), reader_(reader), version(publication.begin_read(reader)) {}
+  ~Reading() { publication_.end_read(version, reader_, cost); }
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
 
  private:
   Publication& publication_;
+  Publication::By reader_;
 
  public:
   const Version& version;

@@ -1,6 +1,6 @@
-"""``boundary-forest paper``: list the paper's items, run them, make the page of all.
+"""``boundary-forest paper``: list the paper's items, run them, make one page of all results.
 
-On a terminal a bar shows the steps of the item that runs; elsewhere one plain line an item.
+On a terminal a bar shows the steps of the current item; elsewhere each item prints one line.
 """
 
 import sys
@@ -27,7 +27,7 @@ paper = typer.Typer(
 
 def _threads(n_jobs: int) -> int:
     if n_jobs == 0:
-        raise typer.BadParameter("0 threads do no work; -1 is one per core")
+        raise typer.BadParameter("must be a non-zero integer; -1 is one thread per core")
     return n_jobs
 
 
@@ -39,7 +39,7 @@ def _scale(scale: str) -> str:
 
 @paper.command("list")
 def list_items() -> None:
-    """List the items: name, what it is, where in the paper, data sets it needs."""
+    """List the items: name, title, where in the paper, and the data sets they need."""
     from boundary_forest.paper.registry import all_items
 
     on_terminal = sys.stdout.isatty()
@@ -48,29 +48,31 @@ def list_items() -> None:
         table.add_column(heading, no_wrap=not on_terminal)
     for item in all_items().values():
         table.add_row(item.name, item.title, item.where, ", ".join(item.data) or "generated")
-    # Elsewhere lines are as long as they need to be, so that other programs can read them.
+    # Elsewhere lines are not wrapped, so that other programs can read them.
     Console(width=None if on_terminal else 400, highlight=False).print(table)
 
 
 @paper.command()
 def run(
-    names: Annotated[list[str], typer.Argument(help="Items by name, or all.", metavar="NAME...")],
+    names: Annotated[list[str], typer.Argument(help="Names of items, or all.", metavar="NAME...")],
     scale: Annotated[
-        str, typer.Option(help="quick: minutes. full: the paper's sizes.", callback=_scale)
+        str, typer.Option(help="quick takes minutes; full has the paper's sizes.", callback=_scale)
     ] = "quick",
-    out: Annotated[Path | None, typer.Option(help=f"Folder of the results; {OUT}/<scale>.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help=f"Folder for the results; default {OUT}/<scale>.")
+    ] = None,
     n_jobs: Annotated[
-        int, typer.Option(help="Threads; -1 for one per core.", callback=_threads)
+        int, typer.Option(help="Number of threads; -1 for one per core.", callback=_threads)
     ] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Of generated data and forests.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of generated data and forests.")] = 0,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Forget what earlier runs have finished.")
+        bool, typer.Option("--fresh", help="Discard the steps that earlier runs finished.")
     ] = False,
     download: Annotated[
-        bool, typer.Option("--download", help="Fetch data sets that are absent.")
+        bool, typer.Option("--download", help="Download absent data sets.")
     ] = False,
 ) -> None:
-    """Run items, and write JSON, Markdown and plots. A run that was stopped goes on."""
+    """Run items, and write JSON, Markdown and plots. An interrupted run can be resumed."""
     from boundary_forest.paper import plots
     from boundary_forest.paper.registry import UnknownItemError, chosen
 
@@ -81,13 +83,15 @@ def run(
     settings = Settings(out or OUT / scale, scale, n_jobs, seed, fresh, download)
     console = Console(force_terminal=sys.stdout.isatty(), highlight=False, soft_wrap=True)
     if not plots.is_installed():
-        console.print(escape("no plots: matplotlib is missing; pip install boundary-forest[paper]"))
+        console.print(
+            escape("no plots: matplotlib is not installed; pip install boundary-forest[paper]")
+        )
     watcher = Bars(console, len(items)) if sys.stdout.isatty() else Lines(console)
     try:
         with watcher:
             records = run_items(items, settings, watcher)
     except KeyboardInterrupt:
-        console.print("stopped; the same command goes on from what is done")
+        console.print("stopped; the same command resumes from the steps that are done")
         raise typer.Exit(130) from None
     console.print(f"results are in {escape(str(settings.out))}")
     if any(record["verdict"] == FAILED for record in records):
@@ -96,7 +100,7 @@ def run(
 
 @paper.command()
 def page(
-    results: Annotated[Path, typer.Argument(help="Folder of results.")] = Path("docs/paper"),
+    results: Annotated[Path, typer.Argument(help="Folder with results.")] = Path("docs/paper"),
     to: Annotated[Path, typer.Option(help="The page to write.")] = Path("docs/paper.md"),
 ) -> None:
     """Make one page of all results."""
@@ -118,7 +122,7 @@ def _refuse(message: str) -> Any:
 
 
 class Lines(Watcher):
-    """One line an item, when it has ended."""
+    """Prints one line for each item when it has ended."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -130,7 +134,7 @@ class Lines(Watcher):
         pass
 
     def end(self, record: dict[str, Any]) -> None:
-        """Verdict and time; the reason where nothing was found."""
+        """Print verdict and time, and the reason if there are no results."""
         # The first sentence says what is absent; the item's file has the rest.
         why = "" if record["figures"] else f" ({record['remark'].split('. ')[0]})"
         line = f"{record['name']}: {record['verdict']}, {record['seconds']:.0f} s{why}"
@@ -138,7 +142,7 @@ class Lines(Watcher):
 
 
 class Bars(Lines):
-    """The steps of the item that runs, and what it does."""
+    """Shows a bar with the steps of the current item, and what it does."""
 
     def __init__(self, console: Console, n_items: int) -> None:
         super().__init__(console)
@@ -150,7 +154,7 @@ class Bars(Lines):
             TextColumn("{task.fields[doing]}"),
         )
         self.progress = Progress(*columns, console=console, transient=True)
-        self.n_items, self.n_begun = n_items, 0
+        self.n_items, self.n_started = n_items, 0
 
     def __enter__(self) -> "Bars":
         self.progress.start()
@@ -161,19 +165,19 @@ class Bars(Lines):
         self.progress.stop()
 
     def begin(self, item: Item) -> None:
-        """The bar starts anew."""
-        self.n_begun += 1
-        name = f"{self.n_begun}/{self.n_items} {item.name}"
+        """Reset the bar."""
+        self.n_started += 1
+        name = f"{self.n_started}/{self.n_items} {item.name}"
         self.progress.reset(self.task, total=None, item=name, doing="")
 
     def say(self, text: str) -> None:
-        """Beside the bar."""
+        """Show the text beside the bar."""
         self.progress.update(self.task, doing=escape(text))
 
     def expect(self, steps: int) -> None:
-        """The bar's length."""
+        """Set the bar's length."""
         self.progress.update(self.task, total=steps)
 
     def advance(self, steps: int) -> None:
-        """The bar moves."""
+        """Move the bar."""
         self.progress.advance(self.task, steps)

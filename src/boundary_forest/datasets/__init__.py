@@ -5,9 +5,9 @@
 >>> mnist.X_train.shape  # doctest: +SKIP
 (60000, 784)
 
-A set comes from the folder that ``$BOUNDARY_FOREST_DATA`` names, else from the cache, else from the
-site that publishes it. One that cannot be had is reported with :class:`DataAbsentError`; another
-one never takes its place.
+A data set is read from the folder that ``$BOUNDARY_FOREST_DATA`` names, else from the cache, else
+downloaded from the site that publishes it. If none of these has it, :class:`DataAbsentError` is
+raised; no other data set is substituted.
 """
 
 from boundary_forest.datasets.catalogue import names

@@ -1,9 +1,9 @@
-"""What data sets there are: sizes, types, and under which names they are published.
+"""The data sets that there are: their sizes and types, and the names they are published under.
 
 The six of the paper have the sizes of its appendix ("Datasets information"; the row of mnist is
-garbled there, so that one has the sizes it is known for). The paper takes them from the LIBSVM
-site, and the sizes of dna, letter and protein are those of the ``.tr`` files, without ``.val``. It
-does not say whether seismic was scaled; the file called seismic is the one that was not.
+garbled there, so that one has its well-known sizes). The paper takes them from the LIBSVM site,
+and the sizes of dna, letter and protein are those of the ``.tr`` files, without ``.val``. It does
+not say whether seismic was scaled; the file called seismic is the unscaled one.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ class SourceFile:
 
     @property
     def name(self) -> str:
-        """The file's name, with the ending that tells its compression."""
+        """The file's name, including the suffix of its compression."""
         return PurePosixPath(self.address).name
 
     @property
     def plain_name(self) -> str:
-        """The same without that ending."""
+        """The file's name without the suffix of its compression."""
         path = PurePosixPath(self.address)
         return path.stem if path.suffix in COMPRESSIONS else path.name
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """What is known of a data set before it is read."""
+    """The description of a data set: what is known of it before it is read."""
 
     name: str
     description: str
@@ -44,17 +44,17 @@ class DataSet:
     n_test: int
     n_features: int
     dtype: str  # of X
-    y_dtype: str | None  # None: there are no targets, but a word for each row
-    n_classes: int | None = None  # None: the targets are no classes
+    y_dtype: str | None  # None: no targets, but a word for each row
+    n_classes: int | None = None  # None: the targets are not classes
     sources: tuple[SourceFile, SourceFile] | None = None  # train, test; None: not downloaded
-    advice: str = ""  # where else the rows can be had
+    advice: str = ""  # where else the rows can be found
 
     def n_rows(self, part: str) -> int:
-        """How many rows the part "train" or "test" has."""
+        """Return the number of rows in the part "train" or "test"."""
         return self.n_train if part == "train" else self.n_test
 
     def arrays(self, part: str) -> tuple[str, str]:
-        """What a part's two arrays are called."""
+        """Return the names of a part's two arrays."""
         return f"X_{part}", f"words_{part}" if self.y_dtype is None else f"y_{part}"
 
 
@@ -124,7 +124,7 @@ _PAPER = (
     ),
 )
 
-# Not fetched: where the rows are published, the split, the features or the types are others.
+# Not downloaded: where the rows are published, the split, the features or the types differ.
 _MORE = (
     DataSet(
         "abalone",
@@ -161,14 +161,14 @@ CATALOGUE = {data_set.name: data_set for data_set in (*_PAPER, *_MORE)}
 
 
 def names() -> list[str]:
-    """The names that :func:`load` knows: the paper's six sets, then the others."""
+    """Return the names that :func:`load` accepts: the paper's six data sets, then the others."""
     return list(CATALOGUE)
 
 
 def look_up(name: str) -> DataSet:
-    """What is known of the set of this name."""
+    """Return the description of the data set of this name."""
     try:
         return CATALOGUE[name]
     except (KeyError, TypeError):
         known = ", ".join(CATALOGUE)
-        raise ValueError(f"no data set is called {name!r}; there are {known}") from None
+        raise ValueError(f"name must be one of {known}, got {name!r}") from None

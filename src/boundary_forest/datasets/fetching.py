@@ -24,7 +24,7 @@ NEEDS_POOCH = "downloading needs pooch: pip install 'boundary-forest[paper]'"
 
 
 def cache_folder() -> Path | None:
-    """``$BOUNDARY_FOREST_CACHE``, else the platform's folder for this; None without pooch."""
+    """Return ``$BOUNDARY_FOREST_CACHE``, else the platform's cache; None without pooch."""
     chosen = os.environ.get(CACHE_VARIABLE)
     if chosen:
         return Path(chosen).expanduser()
@@ -36,7 +36,7 @@ def cache_folder() -> Path | None:
 
 
 def fetch(data_set: DataSet) -> list[Path]:
-    """The set's files in the cache; those that it has not yet are downloaded."""
+    """Return the data set's files in the cache, after downloading those that are missing."""
     try:
         import pooch
     except ImportError as error:
@@ -48,13 +48,13 @@ def fetch(data_set: DataSet) -> list[Path]:
 
 
 def _downloader(pooch: Any) -> Any:
-    """With a progress bar on a terminal; elsewhere pooch's line for each file must do."""
+    """Return a downloader, with a progress bar if standard error is a terminal."""
     shows_progress = sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
     return pooch.HTTPDownloader(progressbar=shows_progress, chunk_size=1 << 16)
 
 
 def keep(path: Path, arrays: Arrays) -> None:
-    """Write the arrays to that file, whole or not at all."""
+    """Write the arrays to the file, completely or not at all."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.stem}-") as folder:
         whole = Path(folder) / path.name
         np.savez_compressed(whole, allow_pickle=False, **arrays)

@@ -1,4 +1,4 @@
-"""``load``: the folder of ``$BOUNDARY_FOREST_DATA`` first, then the cache, then a download."""
+"""``load``: read a data set from ``$BOUNDARY_FOREST_DATA``, else the cache, else download it."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ FOLDER_VARIABLE = "BOUNDARY_FOREST_DATA"
 
 
 def load(name: str, *, download: bool = True) -> Bunch:
-    """A data set by its name, with the split that the paper uses if it is one of the paper's.
+    """Load a data set by name; those of the paper have the paper's split.
 
     Parameters
     ----------
     name : str
         One of :func:`names`.
     download : bool, default=True
-        Whether a set that is neither in the folder nor in the cache may be downloaded, if it is
-        published in this form. That needs pooch.
+        Whether to download a data set that is neither in the folder nor in the cache, if it is
+        published in this form. Downloading needs pooch.
 
     Returns
     -------
     Bunch
         ``X_train``, ``y_train``, ``X_test``, ``y_test``, ``name``, ``description``, and ``source``:
-        the files it was read from. Word vectors have ``words_train`` and ``words_test``, and None
-        for the targets.
+        the files it was read from. Word vectors have ``words_train`` and ``words_test``, and their
+        targets are None.
 
     Raises
     ------
     DataAbsentError
-        If it is not to be had; a FileNotFoundError.
+        If the data set cannot be obtained; a FileNotFoundError.
     DataCorruptError
-        If what is there, or was downloaded, is not this set; a ValueError. If it was in the cache,
-        it has been removed from there.
+        If a file, found or downloaded, is damaged or is another data set; a ValueError. A bad file
+        in the cache is removed from it.
     ImportError
-        If it would have to be downloaded, and pooch is not installed.
+        If the data set must be downloaded and pooch is not installed.
     """
     data_set = look_up(name)
     folder, cache = _folder(), fetching.cache_folder()
@@ -55,14 +55,14 @@ def load(name: str, *, download: bool = True) -> Bunch:
         raise DataAbsentError(_absence(data_set, folder, cache))
     try:
         files = fetching.fetch(data_set)
-    except OSError as error:  # those of requests too: no connection, no such page, cut off
+    except OSError as error:  # requests' errors too: no connection, no such page, cut off
         failure = f"{data_set.name} could not be downloaded from {fetching.SITE}: {error}"
         raise DataAbsentError(f"{failure}. {_how_to_get(data_set)}") from error
     return _opened(data_set, files, cached=True)
 
 
 def available(name: str) -> bool:
-    """Whether :func:`load` would find it on this machine, without a download."""
+    """Return whether :func:`load` would find the data set without downloading it."""
     data_set = look_up(name)
     places = (_folder(), fetching.cache_folder())
     return any(find(data_set, place) for place in places if place)
@@ -74,9 +74,10 @@ def _folder() -> Path | None:
 
 
 def _opened(data_set: DataSet, files: list[Path], *, cached: bool) -> Bunch:
-    """The set from these files; a cached one is checked by its sha256, and thrown away if bad.
+    """Read the data set from these files.
 
-    What lies in the user's folder is the user's: it must have the right form, and is not touched.
+    Files in the cache are checked by their sha256, and deleted if they are bad. Files in the user's
+    folder must have the right form, and are never changed.
     """
     try:
         arrays = read(data_set, files, check_sha256=cached)
@@ -85,9 +86,11 @@ def _opened(data_set: DataSet, files: list[Path], *, cached: bool) -> Bunch:
             raise
         for path in files:
             path.unlink(missing_ok=True)
-        raise DataCorruptError(f"{error}; removed from the cache, load it again") from error
+        raise DataCorruptError(
+            f"{error}; it was removed from the cache; load the data set again"
+        ) from error
     if cached and len(files) > 1:
-        with suppress(OSError):  # for speed alone: the text of mnist takes 15 s to read
+        with suppress(OSError):  # only for speed: the text of mnist takes 15 s to read
             fetching.keep(files[0].with_name(f"{data_set.name}.npz"), arrays)
     contents = {"y_train": None, "y_test": None, **arrays}
     source = ", ".join(map(str, files))
@@ -96,10 +99,10 @@ def _opened(data_set: DataSet, files: list[Path], *, cached: bool) -> Bunch:
 
 def _absence(data_set: DataSet, folder: Path | None, cache: Path | None) -> str:
     places = (
-        f"${FOLDER_VARIABLE}, {folder or 'which is not set'}",
-        f"the cache, {cache or f'which is not known, for {fetching.NEEDS_POOCH}'}",
+        f"${FOLDER_VARIABLE} ({folder or 'not set'})",
+        f"the cache ({cache or f'unknown: {fetching.NEEDS_POOCH}'})",
     )
-    return f"{data_set.name} is absent. Looked in: {'; '.join(places)}. {_how_to_get(data_set)}"
+    return f"{data_set.name} is absent. Looked in {' and '.join(places)}. {_how_to_get(data_set)}"
 
 
 def _how_to_get(data_set: DataSet) -> str:

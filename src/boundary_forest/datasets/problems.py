@@ -1,11 +1,11 @@
-"""What can be wrong with a data set: it is not there, or it is not what it should be."""
+"""The errors of data sets: a data set is absent, or a file is not what it should be."""
 
 from __future__ import annotations
 
 
 class DataAbsentError(FileNotFoundError):
-    """A data set is not to be had; says where it was looked for, and how to get it."""
+    """A data set cannot be obtained; the message says where it was sought and how to get it."""
 
 
 class DataCorruptError(ValueError):
-    """A file of a data set is damaged, or holds something else than its name says."""
+    """A file of a data set is damaged, or holds something other than its name says."""

@@ -1,9 +1,9 @@
-"""From files to arrays that are what the catalogue says.
+"""Read files into arrays, and check the arrays against the catalogue.
 
-A folder has a set as ``<name>.npz``, or as two files of LIBSVM's text format under the names they
-are published by, plain or compressed. The text is parsed by scikit-learn. What is read is compared
-with the catalogue before it is handed on: names, shapes and types of arrays, number of classes, no
-NaN; and, where that is asked for, the text's sha256.
+A folder holds a data set as ``<name>.npz``, or as two files of LIBSVM's text format under the names
+they are published by, plain or compressed. The text is parsed by scikit-learn. Names, shapes and
+types of the arrays, the number of classes and the absence of NaN are checked before the arrays are
+returned; so is the text's sha256, if requested.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from boundary_forest.datasets.problems import DataCorruptError
 
 Arrays = dict[str, NDArray[Any]]
 
-# What the readers raise on a damaged file, as 15,000 of them showed. RuntimeError: a zip file that
-# now seems encrypted, or of a later version.
+# What the readers raise on a damaged file, as tried with 15,000 of them. RuntimeError: a zip file
+# that now seems encrypted, or of a later version.
 _DAMAGE = (
     *(ValueError, KeyError, EOFError, RuntimeError),
     *(lzma.LZMAError, zipfile.BadZipFile, zlib.error),
@@ -39,7 +39,7 @@ _DAMAGE_NUMBERS = (None, errno.EINVAL)
 
 
 def find(data_set: DataSet, folder: Path) -> list[Path]:
-    """The file or files that hold the set in this folder; none if it is not complete there."""
+    """Return the files that hold the data set in this folder; none if it is incomplete there."""
     npz = folder / f"{data_set.name}.npz"
     if npz.is_file():
         return [npz]
@@ -53,7 +53,7 @@ def _find_text(source: SourceFile, folder: Path) -> Path | None:
 
 
 def read(data_set: DataSet, files: list[Path], *, check_sha256: bool) -> Arrays:
-    """The set's arrays from what :func:`find` found."""
+    """Return the data set's arrays from the files that :func:`find` found."""
     if data_set.sources is None or len(files) == 1:
         return _read_npz(data_set, files[0])
     arrays: Arrays = {}
@@ -68,12 +68,13 @@ def read(data_set: DataSet, files: list[Path], *, check_sha256: bool) -> Arrays:
 
 def _read_npz(data_set: DataSet, path: Path) -> Arrays:
     arrays: Arrays = {}
-    # That it is a zip file is asked first: else np.load may take it for one bare array.
+    # First make sure that it is a zip file: else np.load may take it for a single array.
     with _blaming(path), zipfile.ZipFile(path), np.load(path, allow_pickle=False) as stored:
         for part in PARTS:
             for name in data_set.arrays(part):
                 if name not in stored:
-                    raise ValueError(f"it has no {name}, only {', '.join(stored) or 'nothing'}")
+                    others = ", ".join(stored) or "no arrays"
+                    raise ValueError(f"the array {name} is missing; the file has {others}")
                 arrays[name] = stored[name]
             _check(data_set, part, arrays)
     return arrays
@@ -88,7 +89,7 @@ def _open_text(path: Path) -> IO[bytes]:
 def _compare_sha256(text: IO[bytes], expected: str) -> None:
     digest = hashlib.file_digest(text, "sha256").hexdigest()  # type: ignore[arg-type]
     if digest != expected:
-        raise ValueError(f"its text has the sha256 {digest} instead of {expected}")
+        raise ValueError(f"the text's sha256 is {digest}, not {expected}")
     text.seek(0)
 
 
@@ -101,11 +102,11 @@ def _read_text(data_set: DataSet, part: str, text: IO[bytes]) -> Arrays:
 
 
 def _converted(what: str, values: NDArray[Any], dtype: str) -> NDArray[Any]:
-    """The values in that type; one of integers must hold them exactly."""
+    """Convert the values to the type; an integer type must hold them exactly."""
     with np.errstate(invalid="ignore", over="ignore"):
         converted = values.astype(dtype)
     if converted.dtype.kind in "iu" and not np.array_equal(converted, values):
-        raise ValueError(f"its {what} are not all of the type {dtype}")
+        raise ValueError(f"some {what} cannot be converted to {dtype} without loss")
     return converted
 
 
@@ -134,12 +135,12 @@ def _check_form(name: str, values: NDArray[Any], shape: tuple[int, ...], dtype: 
 
 @contextmanager
 def _blaming(path: Path) -> Iterator[None]:
-    """Damage found inside is an error that names the file; what the system says stays as it is."""
+    """Turn damage found inside into an error that names the file; pass system errors on."""
     try:
         yield
     except OSError as error:
-        if error.errno not in _DAMAGE_NUMBERS:  # not permitted, say: that tells nothing of the file
+        if error.errno not in _DAMAGE_NUMBERS:  # such as EACCES, which says nothing of the contents
             raise
         raise DataCorruptError(f"{path} is damaged: {error}") from error
     except _DAMAGE as error:
-        raise DataCorruptError(f"{path} is damaged or is something else: {error}") from error
+        raise DataCorruptError(f"{path} is damaged or is another file: {error}") from error

@@ -1,10 +1,10 @@
 """The paper's artificial tree: all points are equidistant, so chance alone leads down the tree.
 
-A node of q children is stopped at with probability 1 / (q + 1), and each child is gone to with as
-much; a node of k children cannot be stopped at. The forest itself could grow such trees, from
-points that are all ties; but it settles all ties of a descent by one order of the examples, so that
-the node that won among its siblings is likely to win over its children too. The paper draws anew at
-every node, and so does this.
+At a node of q children the descent stops with probability 1 / (q + 1), and continues with each
+child with the same probability; at a node of k children it always continues. The forest itself
+could grow such trees, from points that are all ties; but it settles all ties of a descent by one
+order of the examples, so that the node that won among its siblings is likely to win over its
+children too. The paper draws again at every node, and so does this.
 """
 
 import math
@@ -15,7 +15,7 @@ import numpy as np
 
 
 class ArtificialTree:
-    """Nodes are numbers in order of arrival; the root is 0."""
+    """A tree of equidistant points; nodes are numbered by arrival, and the root is 0."""
 
     def __init__(self, k: int | None, seed: int) -> None:
         self.k = math.inf if k is None else k
@@ -24,7 +24,7 @@ class ArtificialTree:
         self._draw = random.Random(seed).random
 
     def grow(self, N: int) -> None:
-        """Learn until there are N nodes."""
+        """Learn points until there are N nodes."""
         children, parents, k, draw = self.children, self.parents, self.k, self._draw
         for new in range(len(parents), N):
             v = 0
@@ -40,7 +40,10 @@ class ArtificialTree:
             parents.append(v)
 
     def query_cost(self) -> float:
-        """Comparisons of a query, root included: the exact mean over where chance may lead it."""
+        """Return the expected number of comparisons of a query, root included.
+
+        It is exact: the mean over all paths, weighted by their probabilities.
+        """
         below = [0.0] * len(self.parents)  # of the children's costs, the sum
         for v in range(len(below) - 1, -1, -1):  # children come after their parents
             q = len(self.children[v])
@@ -50,16 +53,16 @@ class ArtificialTree:
         return 1 + cost
 
     def root_children(self) -> int:
-        """How many the root has."""
+        """Return the number of children of the root."""
         return len(self.children[0])
 
     def children_of_roots_children(self) -> float:
-        """How many these have, in the mean."""
+        """Return the mean number of children of the root's children."""
         return float(np.mean([len(self.children[v]) for v in self.children[0]]))
 
 
 def mean_line(k: int | None, ends: list[int], n_trees: int, seed: int) -> dict[str, Any]:
-    """Means over independent trees at each N, and the standard error of the query's cost."""
+    """Return means over independent trees at each N, and the query cost's standard error."""
     query, root, second = (np.zeros((n_trees, len(ends))) for _ in range(3))
     for i in range(n_trees):
         tree = ArtificialTree(k, seed * 1_000_003 + i)

@@ -1,7 +1,7 @@
 """One learner on one benchmark: its error, and the seconds it takes to train and to test.
 
-All run on one thread, whatever the machine has, but "BF-cores", which takes all cores. The tables
-share their runs: each is a shared step, found again by every item that needs it.
+All learners run on one thread, whatever the machine has, except "BF-cores", which uses all cores.
+The tables share their runs: each is a shared step, computed once for all items that need it.
 """
 
 import time
@@ -19,14 +19,14 @@ from boundary_forest.paper.context import Context
 from boundary_forest.paper.tasks import Task
 
 CORES = "BF-cores"
-REPEATED_BELOW = 1.0  # seconds; what takes less is measured again
+REPEATED_BELOW = 1.0  # seconds; what takes less is repeated
 TURNS = 5
 
 Figures = dict[str, dict[str, Any]]  # by data set, then by learner
 
 
 def learner(name: str, seed: int) -> Any:
-    """Untaught, by the name that the tables have for it."""
+    """Return an unfitted learner by its name in the tables."""
     if name in ("BF", "OBF", CORES):
         return BoundaryForestClassifier(
             offline=name == "OBF", n_jobs=cpu_count() if name == CORES else 1, random_state=seed
@@ -37,12 +37,12 @@ def learner(name: str, seed: int) -> Any:
 
 
 def title(name: str) -> str:
-    """The learner's name for a reader."""
+    """Return the learner's name as it is shown."""
     return f"BF, {cpu_count()} cores" if name == CORES else name
 
 
 def sets(context: Context) -> Iterator[Task]:
-    """The benchmarks at hand, cut to what the scale has time for."""
+    """Yield the benchmarks that are available, cut to what the scale has time for."""
     rows = context.pick(tiny=150, quick=10_500, full=None)
     for task in tasks.present(context, rows):
         values = context.pick(tiny=None, quick=2_000_000, full=None)
@@ -50,7 +50,10 @@ def sets(context: Context) -> Iterator[Task]:
 
 
 def measured(name: str, task: Task, seed: int) -> dict[str, float]:
-    """Error in per cent, and seconds: the median, where it is so short that it is repeated."""
+    """Return the error in per cent and the seconds of training and testing.
+
+    What takes little time is repeated, and the median is returned.
+    """
     with threadpool_limits(limits=1):
         made, train_s = _repeated(lambda: learner(name, seed).fit(task.X_train, task.y_train))
         predicted, test_s = _repeated(lambda: made.predict(task.X_test))
@@ -67,7 +70,7 @@ def _repeated(call: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def held(context: Context, names: Sequence[str]) -> Figures:
-    """All these learners on all benchmarks at hand."""
+    """Return the figures of all these learners on all available benchmarks."""
     found: Figures = {}
     entered = list(sets(context))
     context.expect(len(entered) * len(names))

@@ -1,7 +1,7 @@
-"""What an item of the paper is, what it finds, and the words for a verdict.
+"""What an item of the paper is, what it returns, and the words for a verdict.
 
 A verdict is given row by row: a row sets one number or claim of the paper beside ours. The item's
-own verdict follows from its rows'. Figures are plain JSON, so that plots and pages can be made
+verdict follows from those of its rows. Figures are plain JSON, so that plots and pages can be made
 again from the files alone.
 """
 
@@ -20,7 +20,7 @@ DIFFERS = "differs"
 DATA_ABSENT = "not run: data absent"
 PACKAGE_ABSENT = "not run: package absent"
 FAILED = "failed"
-MEASURED = "measured"  # the paper gives nothing to hold it against
+MEASURED = "measured"  # the paper has nothing to compare it with
 NOT_RUN = (DATA_ABSENT, PACKAGE_ABSENT)
 VERDICTS = (REPRODUCED, BETTER, DIFFERS, MEASURED, *NOT_RUN, FAILED)
 
@@ -38,13 +38,13 @@ Value = float | int | str | None
 
 @dataclass(frozen=True)
 class Row:
-    """One number or claim: the paper's, ours, and what became of it by which rule."""
+    """One number or claim: the paper's, ours, and the verdict with its rule."""
 
     what: str
     paper: Value
     ours: Value
     verdict: str = MEASURED
-    rule: str = ""  # where it is not the item's
+    rule: str = ""  # if it is not the item's
     unit: str = ""
 
     def __post_init__(self) -> None:
@@ -63,10 +63,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Result:
-    """What ``run`` found.
+    """What ``run`` returns.
 
     ``figures`` is what was measured, as JSON; the plots are drawn from it alone. ``remark`` is the
-    paragraph of the page: what differs from the paper and why, if it is known.
+    page's paragraph: what differs from the paper and why, if that is known.
     """
 
     rows: list[Row]
@@ -84,16 +84,16 @@ class Item:
 
     Parameters
     ----------
-    name : lower case with dashes; the name of its files.
+    name : lower case with dashes; also the name of its files.
     title : one line.
     where : section, table or figure of the paper.
     chapter : one of ``CHAPTERS``.
     rule : how verdicts are given, in words.
     run : the measurement.
-    data : data sets it uses; ``Context.load`` raises where one is absent.
-    needs : modules beyond the package's own that must be installed.
+    data : data sets it uses; ``Context.load`` raises an error if one is absent.
+    needs : modules that must be installed beyond the package's own dependencies.
     plots : name -> function from ``Result.figures`` to a matplotlib figure. The name is appended to
-        the item's; "" is the item's name alone.
+        the item's; "" stands for the item's name alone.
     """
 
     name: str
@@ -119,9 +119,10 @@ def close(
     relative: float = 0.0,
     better: str | None = None,
 ) -> str:
-    """Reproduced within the tolerances, which add up; outside, better if on the ``better`` side.
+    """Return the verdict on a number of the paper.
 
-    ``better`` is "lower", "higher" or None where neither side is.
+    It is reproduced within the tolerances, which add up. Outside of them it is better if ours is on
+    the ``better`` side: "lower", "higher", or None if neither side is better.
     """
     if abs(ours - paper) <= absolute + relative * abs(paper):
         return REPRODUCED
@@ -131,12 +132,12 @@ def close(
 
 
 def holds(claim: bool) -> str:
-    """The verdict on a claim without a number."""
+    """Return the verdict on a claim without a number."""
     return REPRODUCED if claim else DIFFERS
 
 
 def summed_up(verdicts: Iterable[str]) -> str:
-    """The item's verdict: one row that differs is enough; what was not run is left out."""
+    """Return the item's verdict: one row that differs suffices; rows not run are ignored."""
     found = set(verdicts)
     for verdict in (FAILED, DIFFERS, BETTER, REPRODUCED, MEASURED, *NOT_RUN):
         if verdict in found:

@@ -1,7 +1,7 @@
-"""Which law a growing cost follows, by the paper's procedure.
+"""Find out which law a growing cost follows, by the paper's procedure.
 
 Both laws are fitted to the first half of the points, and judged by their root mean square error
-over all of them; the one ruled out should err several times as much (the paper: 5 times).
+over all of them; the law that is ruled out should err several times as much (the paper: 5 times).
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ FEWEST_POINTS = 4  # the first half must have two, for each law has two paramete
 
 
 def judged(n: Sequence[float], cost: list[float]) -> dict[str, Any] | None:
-    """The laws a log N + b and c N^p: parameters, errors, and how many times the second errs."""
+    """Fit a log N + b and c N^p; return parameters, errors, and the ratio of the errors."""
     if len(n) < FEWEST_POINTS:
         return None
     N, y = np.array(n, dtype=np.float64), np.array(cost, dtype=np.float64)
@@ -37,7 +37,7 @@ def judged(n: Sequence[float], cost: list[float]) -> dict[str, Any] | None:
 
 
 def judged_evenly(n: list[int], cost: list[float]) -> dict[str, Any] | None:
-    """As ``judged``, at points evenly spread in N, read off between those given."""
+    """Do as ``judged``, at points evenly spaced in N, interpolated between those given."""
     if len(n) < FEWEST_POINTS:
         return None
     even = np.linspace(n[0], n[-1], EVEN_POINTS)
@@ -45,7 +45,7 @@ def judged_evenly(n: list[int], cost: list[float]) -> dict[str, Any] | None:
 
 
 def power_law(N: Floats, y: Floats) -> tuple[float, float]:
-    """Parameters c and p of the least squares, in the unit of y: given p, c follows."""
+    """Return c and p of the least-squares fit in the unit of y; c follows from p."""
 
     def best_c(p: float) -> float:
         return float(N**p @ y / (N**p @ N**p))
@@ -60,12 +60,12 @@ def power_law(N: Floats, y: Floats) -> tuple[float, float]:
 
 
 def rms(errors: Floats) -> float:
-    """Root mean square."""
+    """Return the root mean square."""
     return float(np.sqrt(np.mean(errors**2)))
 
 
 def straight_in_logs(n: list[int], y: list[float]) -> dict[str, float]:
-    """The power law c N^p that is the straight line of log y against log N, and its R²."""
+    """Fit c N^p as a straight line of log y against log N; return c, p and R²."""
     x, log_y = np.log(n), np.log(y)
     p, log_c = np.polyfit(x, log_y, 1)
     rest = log_y - (p * x + log_c)
@@ -74,7 +74,7 @@ def straight_in_logs(n: list[int], y: list[float]) -> dict[str, float]:
 
 
 def linear(x: list[float], y: list[float]) -> dict[str, float]:
-    """The straight line a x + b of the least squares, and its R²."""
+    """Fit the straight line a x + b by least squares; return a, b and R²."""
     X, Y = np.array(x, dtype=np.float64), np.array(y, dtype=np.float64)
     a, b = np.polyfit(X, Y, 1)
     left = float(np.sum((a * X + b - Y) ** 2))
@@ -82,7 +82,7 @@ def linear(x: list[float], y: list[float]) -> dict[str, float]:
 
 
 def fitted_line(terms: list[Floats], y: list[float]) -> dict[str, Any]:
-    """The least squares of y as a sum of the terms, each times a parameter; and its rms error."""
+    """Fit y by least squares as a linear combination of the terms; return parameters and rms."""
     A, Y = np.stack(terms, axis=1), np.array(y, dtype=np.float64)
     scale = np.abs(A).max(axis=0)  # columns such as N² and 1 are far apart
     parameters = np.linalg.lstsq(A / scale, Y, rcond=None)[0] / scale

@@ -1,4 +1,4 @@
-"""What figures depend on besides the code: the processor, and everyone's versions."""
+"""What figures depend on besides the code: the processor, and the versions of packages."""
 
 import os
 import platform
@@ -29,7 +29,7 @@ OWN_VARIABLES = ("BOUNDARY_FOREST_ISA", "BOUNDARY_FOREST_PATH")
 
 
 def described() -> dict[str, Any]:
-    """The machine, the instruction set in use, and versions."""
+    """Return a description of the machine, the instruction set in use, and versions."""
     forest = BoundaryForestNeighbors().fit(np.zeros((1, 1)))
     name, flags = cpu()
     return {
@@ -46,7 +46,7 @@ def described() -> dict[str, Any]:
 
 
 def memory_bytes() -> int | None:
-    """Physical memory, where the system tells it."""
+    """Return the physical memory, or None if the system does not report it."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -54,7 +54,7 @@ def memory_bytes() -> int | None:
 
 
 def version_of(package: str) -> str:
-    """As installed."""
+    """Return the installed version of a package."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -62,12 +62,12 @@ def version_of(package: str) -> str:
 
 
 def cpu() -> tuple[str, set[str]]:
-    """The processor's name, and its features where the system tells them."""
-    told: dict[str, str] = {}
+    """Return the processor's name, and its features if the system reports them."""
+    fields: dict[str, str] = {}
     path = Path("/proc/cpuinfo")
     if path.is_file():
         for line in path.read_text().splitlines():
             key, _, value = line.partition(":")
-            told.setdefault(key.strip(), value.strip())
-    name = told.get("model name") or platform.processor() or platform.machine()
-    return name, set((told.get("flags") or told.get("Features") or "").split())
+            fields.setdefault(key.strip(), value.strip())
+    name = fields.get("model name") or platform.processor() or platform.machine()
+    return name, set((fields.get("flags") or fields.get("Features") or "").split())

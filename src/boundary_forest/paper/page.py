@@ -1,4 +1,4 @@
-"""The whole comparison as one page, from the JSON files of the items."""
+"""Make one page of all results from the JSON files of the items."""
 
 import os
 from collections import Counter
@@ -15,31 +15,31 @@ INTRODUCTION = """\
 
 Every table, figure and claim of Mathy, Derbinsky, Bento, Rosenthal and Yedidia, *The Boundary
 Forest Algorithm for Online Supervised and Unsupervised Learning*
-([AAAI 2015](https://doi.org/10.1609/aaai.v29i1.9622)), run with this library. Each section is one
-command, `boundary-forest paper run NAME`; this page is written by `boundary-forest paper page` from
-the results in `{folder}`. A verdict follows from the rule that stands with it: *reproduced*,
-*better*, *differs*, or *not run: data absent*. An item differs if one of its rows does. The paper's
-figures are plots without numbers, so that of them only what the text and the captions say can be
-held against ours.
+([AAAI 2015](https://doi.org/10.1609/aaai.v29i1.9622)), run with this library. Each section is the
+result of one command, `boundary-forest paper run NAME`; this page is written by
+`boundary-forest paper page` from the results in `{folder}`. A verdict is *reproduced*, *better*,
+*differs* or *not run: data absent*, by the rule that is stated with it. An item differs if one of
+its rows does. The paper's figures are plots without numbers, so only what its text and captions say
+about them can be compared with ours.
 """
 SLIPS = """\
 ## Slips of the paper
 
-These are taken as slips and not chased: the query's argmin over d(w, x) means d(w, y); the "power
-smaller than 2" of the query time without a limit means 0.5, as said later; the testing times of
-BF and BF-4 on dna, letter, pendigits and protein (for BF-4 on protein but for rounding) repeat the
-training times; the appendix's row of mnist is garbled; its cover tree's error of 90 % on pendigits
-contradicts the 2.8 % of the main table; BF-4 is slower than BF on pendigits; OBF is worse than BF
-on mnist and letter, although it is the one that loses nothing by being online.
+These are taken to be slips, and not reproduced: the query's argmin over d(w, x) means d(w, y); the
+"power smaller than 2" of the query time without a limit means 0.5, as is stated later; the testing
+times of BF and BF-4 on dna, letter, pendigits and protein (for BF-4 on protein except for rounding)
+repeat the training times; the appendix's row of mnist is garbled; its cover tree's error of 90 % on
+pendigits contradicts the 2.8 % of the main table; BF-4 is slower than BF on pendigits; OBF is worse
+than BF on mnist and letter, although it is the one that loses nothing by being online.
 """
 
 
 class NoResultsError(ValueError):
-    """A folder without results."""
+    """The folder has no results."""
 
 
 def records_in(folder: Path) -> list[dict[str, Any]]:
-    """The results in the folder, in the order of the items."""
+    """Return the results in the folder, in the order of the items."""
     found = [read_json(folder / f"{name}.json") for name in all_items()]
     records = [record for record in found if record is not None]
     if not records:
@@ -50,7 +50,7 @@ def records_in(folder: Path) -> list[dict[str, Any]]:
 
 
 def page(folder: Path, to: Path) -> str:
-    """The page's text; ``to`` is where it will stand, for the links to the plots."""
+    """Return the page's text; ``to`` is the page's path, to which links to plots are relative."""
     records = records_in(folder)
     link = Path(os.path.relpath(folder.resolve(), to.resolve().parent)).as_posix() + "/"
     parts = [INTRODUCTION.format(folder=link), _overview(records), SLIPS]
@@ -84,6 +84,6 @@ def _overview(records: list[dict[str, Any]]) -> str:
 
 
 def _counts(record: dict[str, Any]) -> str:
-    """One row that differs makes the item differ; so it is told how many there are."""
+    """Count the rows' verdicts, since a single row that differs makes the item differ."""
     counts = Counter(row["verdict"] for row in record["rows"])
     return ", ".join(f"{counts[v]} {v}" for v in (REPRODUCED, BETTER, DIFFERS) if counts[v])

@@ -1,7 +1,7 @@
-"""One calm style for all plots, and their files.
+"""One style for all plots, and functions that write their files.
 
-matplotlib is the ``paper`` extra's; it is imported when the first plot is drawn. Figures are made
-without pyplot, so that no window system is asked for and nothing is global.
+matplotlib comes with the ``paper`` extra; it is imported when the first plot is drawn. Figures are
+made without pyplot, so that no window system is needed and nothing is global.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Told apart by people who see colours differently, and in grey by their lightness.
+# Distinguishable with colour blindness, and in grey by their lightness.
 COLORS = (
     *("#0b6fa4", "#d1682f", "#2a8f68", "#8a5aa8", "#b8902a", "#5b6770"),
     *("#c44d7b", "#7a5230"),
@@ -39,22 +39,22 @@ STYLE: Any = {
     "lines.linewidth": 1.6,
     "lines.markersize": 4,
     "savefig.bbox": "tight",
-    "svg.fonttype": "path",  # reads the same where the font is not installed
-    "svg.hashsalt": "boundary-forest",  # the same figure is the same file
+    "svg.fonttype": "path",  # looks the same where the font is not installed
+    "svg.hashsalt": "boundary-forest",  # the same figure gives the same file
     "xtick.color": "#5b6770",
     "ytick.color": "#5b6770",
 }
 
 
 def is_installed() -> bool:
-    """Whether plots can be drawn."""
+    """Return whether plots can be drawn."""
     from importlib.util import find_spec
 
     return find_spec("matplotlib") is not None
 
 
 def panels(titles: Sequence[str], *, width: float = 5.2, height: float = 4.0) -> Any:
-    """A figure with one panel a title, side by side; and the list of its axes."""
+    """Return a figure with one panel for each title, side by side, and the list of its axes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width * len(titles), height), layout="constrained")
@@ -65,7 +65,7 @@ def panels(titles: Sequence[str], *, width: float = 5.2, height: float = 4.0) ->
 
 
 def grid(rows: int, columns: int, *, width: float = 3.4, height: float = 3.0) -> Any:
-    """A figure of small panels that are compared with each other; and rows of axes."""
+    """Return a figure of small panels to compare with each other, and its rows of axes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
@@ -73,7 +73,7 @@ def grid(rows: int, columns: int, *, width: float = 3.4, height: float = 3.0) ->
 
 
 def named_axes(ax: "Axes", x: str, y: str, *, log_x: bool = False, log_y: bool = False) -> None:
-    """Labels, and logarithmic scales; numbers within two decades are written out."""
+    """Set labels and logarithmic scales; write out numbers within two decades."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     ax.set_xlabel(x)
@@ -90,22 +90,22 @@ def named_axes(ax: "Axes", x: str, y: str, *, log_x: bool = False, log_y: bool =
 
 
 def behind(color: str, **more: Any) -> dict[str, Any]:
-    """A broad pale line that still shows where others lie on it."""
+    """Return the style of a broad pale line, visible even where others lie on it."""
     return {"color": color, "linewidth": 5, "alpha": 0.45, "zorder": 1.8, **more}
 
 
 def fit_line(ax: "Axes", x: Any, y: Any, label: str | None, color: str = FIT) -> None:
-    """A law as a thin dashed line, over the points."""
+    """Draw a law as a thin dashed line over the points."""
     ax.plot(x, y, "--", color=color, linewidth=1.1, label=label, zorder=3)
 
 
 def smooth(x: Sequence[float]) -> Any:
-    """Points enough for a smooth curve on a logarithmic axis."""
+    """Return enough points for a smooth curve on a logarithmic axis."""
     return np.geomspace(min(x), max(x), 100)
 
 
 def save(draw: Callable[[Any], "Figure"], figures: Any, stem: Path) -> None:
-    """Draw in the style, with a legend where lines have names; ``stem``.svg and .png."""
+    """Draw in the style, with a legend if lines have labels, to ``stem``.svg and ``stem``.png."""
     import matplotlib
 
     stem.parent.mkdir(parents=True, exist_ok=True)
@@ -114,13 +114,13 @@ def save(draw: Callable[[Any], "Figure"], figures: Any, stem: Path) -> None:
         for ax in figure.axes:
             if ax.get_legend_handles_labels()[1] and ax.get_legend() is None:
                 ax.legend()
-        # Endings are appended: a name may have a dot.
+        # Suffixes are appended: a name may have a dot.
         figure.savefig(f"{stem}.svg", metadata={"Date": None})
         figure.savefig(f"{stem}.png", dpi=110)
 
 
 def side_by_side(figures: dict[str, Any], which: str, title: str, *, log: bool) -> Any:
-    """A panel for each data set and a line for each learner: ours, and the paper's number hollow.
+    """Draw a panel for each data set and a line for each learner; the paper's marks are hollow.
 
     ``figures`` has ``found``, by data set and learner, and ``paper``, by learner and data set.
     """
@@ -148,7 +148,7 @@ def side_by_side(figures: dict[str, Any], which: str, title: str, *, log: bool) 
 
 
 def _few_ticks(ax: "Axes", values: list[float]) -> None:
-    """Powers of ten, in a narrow panel; more where there is hardly one."""
+    """Set ticks at powers of ten in a narrow panel, and more if there is hardly one."""
     from matplotlib.ticker import FuncFormatter, LogLocator
 
     wide = max(values) / min(values) > 8

@@ -1,4 +1,4 @@
-"""The numbers of the paper's tables, by data set and by the name of the learner.
+"""The numbers of the paper's tables, by learner and by data set.
 
 BF and RF are those of the main text, CT is CT(1.3, 10). Testing times that are slips of the paper
 (they repeat the training times) are left out.

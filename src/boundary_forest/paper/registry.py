@@ -1,4 +1,4 @@
-"""The items there are: every file of ``items/`` has a tuple ``ITEMS``."""
+"""The registry of items: every file of ``items/`` has a tuple ``ITEMS``."""
 
 import difflib
 import importlib
@@ -9,11 +9,11 @@ from boundary_forest.paper.item import CHAPTERS, Item
 
 
 class UnknownItemError(ValueError):
-    """A name that no item has."""
+    """No item has this name."""
 
 
 def all_items() -> dict[str, Item]:
-    """By name, in the paper's order: by chapter, then by file."""
+    """Return the items by name, in the paper's order: by chapter, then by file."""
     found: list[Item] = []
     for module in sorted(m.name for m in pkgutil.iter_modules(items.__path__)):
         if not module.startswith("_"):
@@ -25,13 +25,14 @@ def all_items() -> dict[str, Item]:
 
 
 def chosen(names: list[str]) -> list[Item]:
-    """The items of these names, each once; "all" is all of them."""
+    """Return the items of these names, each once; "all" stands for all of them."""
     known = all_items()
     for name in names:
         if name != "all" and name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise UnknownItemError(
-                f"no item of the paper is called {name!r}{hint} (boundary-forest paper list)"
+                f"no item of the paper is called {name!r}{hint} "
+                "(boundary-forest paper list shows all)"
             )
     return list(known.values()) if "all" in names else [known[n] for n in dict.fromkeys(names)]

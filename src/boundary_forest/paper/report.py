@@ -1,4 +1,4 @@
-"""What was found as Markdown: one item's file, and its section in the page of all."""
+"""Results as Markdown: an item's own file, and its section in the page of all items."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from boundary_forest.paper.item import MEASURED
 
 
 def shown(value: Any, unit: str = "") -> str:
-    """A number to four digits at most, with its unit; a dash where there is none."""
+    """Format a number with at most four digits and its unit; None is a dash."""
     if value is None:
         return "–"
     if isinstance(value, str):
@@ -17,7 +17,7 @@ def shown(value: Any, unit: str = "") -> str:
 
 
 def markdown_table(header: tuple[str, ...] | list[str], rows: list[list[Any]]) -> str:
-    """Numbers to the right."""
+    """Format a table; columns with numbers are aligned to the right."""
     right = [any(isinstance(row[i], int | float) for row in rows) for i in range(len(header))]
     lines = ["| " + " | ".join(header) + " |"]
     lines.append("|" + "|".join("---:" if r else "---" for r in right) + "|")
@@ -28,7 +28,7 @@ def markdown_table(header: tuple[str, ...] | list[str], rows: list[list[Any]]) -
 
 
 def body(record: dict[str, Any], folder: str = "") -> str:
-    """Rows, remark, tables and plots; ``folder`` leads to the plots' files."""
+    """Format rows, remark, tables and plots; ``folder`` is prepended to the plots' file names."""
     rows = record["rows"]
     parts = []
     if any(row["paper"] is not None or row["ours"] is not None for row in rows):
@@ -46,16 +46,16 @@ def body(record: dict[str, Any], folder: str = "") -> str:
 def _claims(rows: list[dict[str, Any]]) -> str:
     with_rule = any(row["rule"] for row in rows)
     header = ["what", "paper", "ours", "verdict", *(["rule"] if with_rule else [])]
-    told = []
+    cells = []
     for row in rows:
         numbers = [shown(row[which], row["unit"]) for which in ("paper", "ours")]
         verdict = "" if row["verdict"] == MEASURED else row["verdict"]
-        told.append([row["what"], *numbers, verdict, *([row["rule"]] if with_rule else [])])
-    return markdown_table(header, told)
+        cells.append([row["what"], *numbers, verdict, *([row["rule"]] if with_rule else [])])
+    return markdown_table(header, cells)
 
 
 def provenance(record: dict[str, Any]) -> str:
-    """Scale, seed, time and machine in one line."""
+    """Format scale, seed, time and machine in one line."""
     machine = record["machine"]
     threads = "1 thread" if record["n_jobs"] == 1 else f"n_jobs = {record['n_jobs']}"
     return (
@@ -67,7 +67,7 @@ def provenance(record: dict[str, Any]) -> str:
 
 
 def item_markdown(record: dict[str, Any]) -> str:
-    """The item's own file."""
+    """Return the text of the item's own file."""
     return (
         f"# {record['title']}\n\nIn the paper: {record['where']}. "
         f"Run by `boundary-forest paper run {record['name']} --scale {record['scale']}`.\n\n"

@@ -1,7 +1,7 @@
-"""Runs items and writes what they found: JSON, Markdown and plots.
+"""Run items and write their results: JSON, Markdown and plots.
 
-A failing item does not keep the others from running. What was finished before a stop is found again
-by the next run; ``fresh`` forgets it.
+A failing item does not keep the others from running. Steps finished before an interruption are
+reused by the next run; ``fresh`` discards them.
 """
 
 import shutil
@@ -32,12 +32,12 @@ from boundary_forest.paper.report import item_markdown
 
 SCHEMA = 1
 STEPS = ".steps"
-SHARED = "shared"  # no item is called so
+SHARED = "shared"  # no item has this name
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run, and where the results go."""
+    """How to run, and where the results are written."""
 
     out: Path
     scale: str = "quick"
@@ -47,34 +47,34 @@ class Settings:
     download: bool = False
 
     def steps_dir(self, name: str) -> Path:
-        """Where an item's steps are kept: apart for all that every step depends on."""
+        """Return the folder of an item's steps, one for each scale, seed and version."""
         version = version_of("boundary-forest")
         return self.out / STEPS / name / f"{self.scale}-seed{self.seed}-{version}"
 
 
 class Watcher:
-    """Is told how a run goes on; this one keeps silent."""
+    """Receives the progress of a run; this one ignores it."""
 
     def begin(self, item: Item) -> None:
-        """An item begins."""
+        """Called when an item begins."""
 
     def say(self, text: str) -> None:
-        """What is being done now."""
+        """Called with what is being done now."""
 
     def expect(self, steps: int) -> None:
-        """So many steps the item will have."""
+        """Called with the number of steps that the item will have."""
 
     def advance(self, steps: int) -> None:
-        """So many more are done."""
+        """Called with the number of steps just done."""
 
     def end(self, record: dict[str, Any]) -> None:
-        """An item has ended, and its files are written."""
+        """Called when an item has ended and its files are written."""
 
 
 def run_items(
     items: list[Item], settings: Settings, watcher: Watcher | None = None
 ) -> list[dict[str, Any]]:
-    """Run the items in order; the record of each is what its JSON file has."""
+    """Run the items in order; return the record of each, as its JSON file has it."""
     watcher = watcher or Watcher()
     machine = described()
     if settings.fresh:
@@ -106,7 +106,7 @@ def run_item(
         expect=watcher.expect,
         advance=watcher.advance,
     )
-    # All libraries keep to the number of threads that is told with the result.
+    # All libraries keep to the number of threads that the record states.
     with threadpool_limits(limits=effective_n_jobs(settings.n_jobs)):
         result, error = _outcome(item, context)
     rows = [asdict(row) for row in result.rows]
@@ -139,7 +139,7 @@ def run_item(
 
 
 def _outcome(item: Item, context: Context) -> tuple[Result, str]:
-    """What was found, or a row that says why nothing was; and the traceback of a failure."""
+    """Run the item; return its result, or a row that says why there is none, and a traceback."""
     missing = [module for module in item.needs if find_spec(module) is None]
     if missing:
         return _not_run(PACKAGE_ABSENT, f"not installed: {', '.join(missing)}"), ""
@@ -147,7 +147,7 @@ def _outcome(item: Item, context: Context) -> tuple[Result, str]:
         return item.run(context), ""
     except DataAbsentError as error:
         return _not_run(DATA_ABSENT, str(error)), ""
-    except Exception as error:  # told with the others' results; the exit code tells it too
+    except Exception as error:  # reported with the other results, and by the exit code
         return _not_run(FAILED, f"{type(error).__name__}: {error}"), traceback.format_exc()
 
 
@@ -156,7 +156,7 @@ def _not_run(verdict: str, why: str) -> Result:
 
 
 def _drawn(item: Item, result: Result, out: Path) -> list[str]:
-    """The plots' files, by their names without ending; none without matplotlib or figures."""
+    """Draw the plots, if matplotlib is installed; return their file names without suffix."""
     if not result.figures or not plots.is_installed():
         return []
     stems = []

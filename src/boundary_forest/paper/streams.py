@@ -1,7 +1,7 @@
-"""Examples without end, or to the end of a data set, from which any rows can be had again.
+"""Streams of examples, endless or from a data set, of which any rows can be drawn again.
 
 Rows are drawn block by block, each block from a generator of its own, so that the first million is
-the same whoever asks, and nobody has to keep it whole.
+always the same, and never has to be kept in memory as a whole.
 """
 
 from collections.abc import Callable
@@ -14,21 +14,21 @@ from numpy.typing import NDArray
 from boundary_forest.paper.context import Context
 
 BLOCK = 10_000
-QUERIES = 1_000_000  # number of the block that queries are drawn from; no stream comes that far
+QUERIES = 1_000_000  # number of the block that queries are drawn from; no stream is that long
 N_GAUSSIANS = 10
-KEPT = 16  # blocks, for those who ask again soon
+KEPT = 16  # blocks that stay in memory
 
 Rows = NDArray[Any]
 
 
 class Stream:
-    """Rows by their numbers, and queries from the same distribution."""
+    """Rows by number, and queries from the same distribution."""
 
     def __init__(self, block: Callable[[int], Rows], queries: Rows, length: int | None = None):
         self.block, self.queries, self.length = block, queries, length
 
     def rows(self, start: int, stop: int) -> Rows:
-        """The rows from ``start`` to before ``stop``."""
+        """Return the rows from ``start`` up to, but excluding, ``stop``."""
         parts = []
         for i in range(start // BLOCK, -(-stop // BLOCK)):
             first = i * BLOCK
@@ -37,7 +37,7 @@ class Stream:
 
 
 def hypercube(context: Context, D: int, n_queries: int) -> Stream:
-    """Uniform in the D-dimensional unit hypercube."""
+    """Return a stream of uniform points in the D-dimensional unit hypercube."""
 
     def block(i: int) -> Rows:
         return context.rng(1, D, i).random((BLOCK, D), dtype=np.float32)
@@ -46,11 +46,11 @@ def hypercube(context: Context, D: int, n_queries: int) -> Stream:
 
 
 def gaussians(context: Context, D: int, n_queries: int) -> Stream:
-    """A mixture of Gaussians of arbitrary size and orientation.
+    """Return a stream from a mixture of Gaussians of arbitrary size and orientation.
 
-    The paper says no more of it. Here: ten, equally likely, with centres uniform in the unit
-    hypercube; the axes of each are a random rotation's, with lengths between 0.01 and 1, spread
-    evenly by their logarithms, times a size of its own between 0.3 and 3.
+    The paper says no more about it. Here there are ten, equally likely, with centres uniform in the
+    unit hypercube. The axes of each are a random rotation's, with lengths between 0.01 and 1,
+    spread evenly by their logarithms, times a size of its own between 0.3 and 3.
     """
     rng = context.rng(2, D)
     centres = rng.random((N_GAUSSIANS, D))
@@ -71,7 +71,7 @@ def gaussians(context: Context, D: int, n_queries: int) -> Stream:
 
 
 def unlabelled(X: Rows, queries: Rows, n_queries: int) -> Stream:
-    """A data set's examples in their order."""
+    """Return a data set's examples in their order, as a stream."""
 
     def block(i: int) -> Rows:
         return X[i * BLOCK : (i + 1) * BLOCK]
@@ -80,12 +80,12 @@ def unlabelled(X: Rows, queries: Rows, n_queries: int) -> Stream:
 
 
 def mnist(context: Context, n_queries: int) -> Stream:
-    """MNIST as raw pixels, without its labels."""
+    """Return MNIST as a stream of raw pixels, without its labels."""
     data = context.load("mnist")
     return unlabelled(data.X_train, data.X_test, n_queries)
 
 
 def shuffled(stream: Stream, n: int, rng: np.random.Generator) -> Stream:
-    """The first n rows of a stream in another order."""
+    """Return the first n rows of a stream in another order."""
     order = rng.permutation(n)
     return unlabelled(stream.rows(0, n)[order], stream.queries, len(stream.queries))

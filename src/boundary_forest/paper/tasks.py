@@ -1,7 +1,7 @@
-"""The paper's classification benchmarks, and digits, which every machine with scikit-learn has.
+"""The paper's classification benchmarks, and digits, which comes with scikit-learn.
 
-Smaller scales learn the first rows of a large set only; what is found then is told, but not held
-against the paper's number.
+Smaller scales use only the first rows of a large data set; their results are shown, but not judged
+by the paper's number.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,36 +21,36 @@ DIGITS_TRAINED = 1_000  # of its 1797 rows
 
 @dataclass(frozen=True)
 class Task:
-    """Rows to learn and rows to ask, with their classes."""
+    """Training and test rows with their classes."""
 
     name: str
     X_train: NDArray[Any]
     y_train: NDArray[Any]
     X_test: NDArray[Any]
     y_test: NDArray[Any]
-    whole: bool  # as the paper has it
+    whole: bool  # the paper's sizes
 
     @property
     def title(self) -> str:
-        """The name, with the number of rows where they are not all."""
+        """The name, with the number of rows if they are not all of them."""
         return self.name if self.whole else f"{self.name}, {len(self.X_train):,} rows"
 
     def first(self, n: int) -> "Task":
-        """The same with n rows to learn at most, and n to ask."""
+        """Return the task with at most n training rows and n test rows."""
         if len(self.X_train) <= n and len(self.X_test) <= n:
             return self
         rows = (self.X_train[:n], self.y_train[:n], self.X_test[:n], self.y_test[:n])
         return Task(self.name, *rows, whole=False)
 
     def error(self, predicted: NDArray[Any]) -> float:
-        """Per cent of the test rows that have another class than predicted."""
+        """Return the per cent of the test rows whose class was predicted wrongly."""
         return float(100 * (predicted != self.y_test).mean())
 
 
 def task(context: Context, name: str, most: int | None = None) -> Task:
-    """One benchmark; DataAbsentError where it is absent.
+    """Load one benchmark; raise DataAbsentError if it is absent.
 
-    ``most`` is how many rows are learned at most, and asked; None is all.
+    ``most`` limits the number of training rows and of test rows; None is no limit.
     """
     if name == DIGITS:
         from sklearn.datasets import load_digits
@@ -68,7 +68,7 @@ def task(context: Context, name: str, most: int | None = None) -> Task:
 def present(
     context: Context, most: int | None = None, names: Iterable[str] = (*BENCHMARKS, DIGITS)
 ) -> Iterator[Task]:
-    """Those of the benchmarks that are at hand, one after the other."""
+    """Yield those of the benchmarks that are available, one after the other."""
     for name in names:
         try:
             found = task(context, name, most)
@@ -78,7 +78,7 @@ def present(
 
 
 def absent_rows(context: Context, what: str, paper: dict[str, Value], unit: str = "") -> list[Row]:
-    """A row for each set of the paper that is not at hand; {} in ``what`` is its name."""
+    """Return a row for each absent data set of the paper; {} in ``what`` stands for its name."""
     at_hand = {found.name for found in present(context, most=1, names=paper)}
     return [
         Row(what.format(name), number, None, DATA_ABSENT, unit=unit)

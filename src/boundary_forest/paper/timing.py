@@ -1,4 +1,4 @@
-"""Time, and the plain path whose time the paper's analysis is about."""
+"""Time, and the plain path, whose time the paper's analysis is about."""
 
 import os
 import time
@@ -10,7 +10,7 @@ PATH_VARIABLE = "BOUNDARY_FOREST_PATH"
 
 
 def timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
-    """What the call returns, and the seconds it took."""
+    """Return what the call returns, and the seconds it took."""
     start = time.perf_counter()
     result = call(*arguments)
     return result, time.perf_counter() - start
@@ -18,7 +18,7 @@ def timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
 
 @contextmanager
 def plain_path() -> Iterator[None]:
-    """Forests made inside learn and answer example by example, without any acceleration."""
+    """Make forests that learn and answer example by example, without any acceleration."""
     before = os.environ.get(PATH_VARIABLE)
     os.environ[PATH_VARIABLE] = "plain"
     try:

@@ -1,10 +1,10 @@
-"""Tracking by detection: where in the next frame is what looks most like the target?
+"""Tracking by detection: find the place in the next frame that looks most like the target.
 
-A frame is looked at around the last place. Every candidate is a small round patch with mean 0 and
-variance 1, so that light does not matter; a judge scores them. A judge that learns is then shown
-patches at and around the place that was found, each with its overlap. They are turned a little:
-what turns would otherwise draw the tracker after its strongest marks, and off its centre. The size
-is that of the first frame.
+A frame is searched around the last place. Every candidate is a small round patch with mean 0 and
+variance 1, so that light does not matter; a judge scores the candidates. A judge that learns is
+then given patches at and around the place that was found, each with its overlap. They are rotated
+a little: a target that turns would otherwise draw the tracker after its strongest marks, off its
+centre. The size of the box is that of the first frame.
 """
 
 from typing import Any, Protocol
@@ -17,64 +17,67 @@ from boundary_forest import BoundaryForestRegressor
 from boundary_forest.paper.video import Box, Frame, overlap
 
 PATCH = 12  # pixels of a patch's side, after it is made smaller
-REACH, STRIDE = 16, 2  # how far from the last place, and in what steps, in pixels
-SOFT = 0.05  # a score so much below the best counts e times less
-WIDER, MAX_REACH = 4, 48  # more for every frame since it was seen; this must be real time too
+REACH, STRIDE = 16, 2  # of the search around the last place, in pixels
+SOFT = 0.05  # a score that is lower than the best by this much counts e times less
+WIDER, MAX_REACH = (
+    4,
+    48,
+)  # wider for every frame since the target was seen; this must be real time too
 N_TREES, K = 20, 50
-# Without the corners, in which the background lies that moves otherwise.
+# Without the corners: they show the background, which moves differently.
 _GRID = ((np.mgrid[0:PATCH, 0:PATCH] + 0.5) / PATCH - 0.5).reshape(2, -1)
 DOWN, ACROSS = _GRID[:, np.hypot(*_GRID) <= 0.5]  # a patch's samples, in sides from its centre
-TURN = np.deg2rad(10)  # standard deviation of the angles at which patches are shown
+TURN = np.deg2rad(10)  # standard deviation of the angles of the patches that are learned
 EPSILON = 0.05  # of the overlap
-SHOWN = 40  # patches of a frame that are learned: as many near, about and far
-FAMILIAR = 0.9  # the least correlation with an example; in sight it is 0.97, behind the post 0.7
-SEEN = 0.75  # the least overlap that is believed: the target is in sight, and is learned
+SHOWN = 40  # patches of a frame that are learned, each of near, about and far
+FAMILIAR = 0.9  # the least correlation with an example: 0.97 in sight, 0.7 behind the post
+SEEN = 0.75  # the least predicted overlap at which the target counts as in sight
 
 Patches = NDArray[np.float32]
 
 
 class Judge(Protocol):
-    """Says how far a patch overlaps with the target."""
+    """Estimates how much a patch overlaps with the target."""
 
-    seen: float  # the least score of a target; below, it is out of sight
+    seen: float  # the least score of a target in sight
 
     def learn(self, patches: Patches, overlaps: NDArray[np.float64]) -> None:
-        """Patches of a frame and how far each overlaps; the first is the target itself."""
+        """Learn patches of a frame and their overlaps; the first patch is the target itself."""
 
     def scores(self, patches: Patches) -> NDArray[np.float64]:
-        """One a patch, at most 1."""
+        """Return a score for each patch, at most 1."""
 
     def knows(self, patch: Patches) -> bool:
-        """Whether it has learned anything like it; if not, its score says nothing."""
+        """Return whether it has learned anything similar; if not, its score means nothing."""
 
 
 class ForestJudge:
     """A boundary forest that estimates the overlap: a regression, so that there is a best place.
 
-    One that does not go on learning knows the first frame only.
+    With ``online=False`` it learns the first frame only.
     """
 
     seen = SEEN
 
-    def __init__(self, *, goes_on: bool = True, seed: int = 0) -> None:
+    def __init__(self, *, online: bool = True, seed: int = 0) -> None:
         self.forest = BoundaryForestRegressor(
             n_estimators=N_TREES, max_children=K, epsilon=EPSILON, n_jobs=1, random_state=seed
         )
-        self.goes_on, self.begun = goes_on, False
+        self.online, self.has_learned = online, False
 
     def learn(self, patches: Patches, overlaps: NDArray[np.float64]) -> None:
-        """Only what the trees do not know yet is stored."""
-        if self.goes_on or not self.begun:
+        """Learn the patches; the trees store only what they do not know yet."""
+        if self.online or not self.has_learned:
             self.forest.partial_fit(patches, overlaps)
-            self.begun = True
+            self.has_learned = True
 
     def scores(self, patches: Patches) -> NDArray[np.float64]:
-        """The overlap that the trees expect."""
+        """Return the overlap that the forest predicts for each patch."""
         expected: NDArray[np.float64] = self.forest.predict(patches)
         return expected
 
     def knows(self, patch: Patches) -> bool:
-        """By the correlation with the nearest example that the trees find."""
+        """Return whether the nearest example that the trees find correlates with the patch."""
         distance = self.forest.kneighbors(patch, 1)[0][0, 0]
         return bool(1 - distance**2 / (2 * patch.shape[1]) >= FAMILIAR)
 
@@ -86,22 +89,22 @@ class TemplateJudge:
     template: Patches | None = None
 
     def learn(self, patches: Patches, overlaps: NDArray[np.float64]) -> None:
-        """The first target that is shown, and nothing after it."""
+        """Keep the first target as the template, and ignore all later ones."""
         if self.template is None:
             self.template = patches[0]
 
     def scores(self, patches: Patches) -> NDArray[np.float64]:
-        """The correlation."""
+        """Return the correlation of each patch with the template."""
         assert self.template is not None
         return np.asarray(patches @ self.template / len(DOWN), dtype=np.float64)
 
     def knows(self, patch: Patches) -> bool:
-        """It has no other way than to believe the best."""
+        """Return True: a template cannot tell, and takes the best patch for the target."""
         return True
 
 
 def patches_of(frame: Frame, x: Any, y: Any, side: float, angle: Any = 0.0) -> Patches:
-    """Those around each (x, y) as rows, turned by the angle; the picture's edge is continued."""
+    """Return the patches around each (x, y) as rows, rotated; the frame's edge is extended."""
     x, y = (np.asarray(values, dtype=np.float64).reshape(-1, 1) for values in (x, y))
     # Averages over the pixels between two samples, from which the patches are read.
     blur = round(side / PATCH) | 1
@@ -119,7 +122,7 @@ def patches_of(frame: Frame, x: Any, y: Any, side: float, angle: Any = 0.0) -> P
 
 
 class Tracker:
-    """Follows from the first frame on; only there it is told where the target is."""
+    """Follows a target from the first frame on; only there its place is given."""
 
     def __init__(self, judge: Judge, first: Frame, box: Box) -> None:
         self.judge, self.box = judge, box
@@ -128,10 +131,10 @@ class Tracker:
         self._learn(first)
 
     def follow(self, frame: Frame) -> Box:
-        """Where the target is now; where it was, if nothing looks like it."""
+        """Return the target's place in the frame; the last place, if nothing looks like it."""
         at, reach = self.box, min(REACH + WIDER * self.lost, MAX_REACH)
         dx, dy, scores = self._looked(frame, 0, 0, np.arange(-reach, reach + 1, STRIDE))
-        # With what is beside it: a peak, not a spike.
+        # Averaged with its neighbours: a peak, not a spike.
         best = int(uniform_filter(scores, 3, mode="nearest").argmax())
         if scores.flat[best] < self.judge.seen:
             self.lost += 1
@@ -148,7 +151,7 @@ class Tracker:
         return self.box
 
     def _looked(self, frame: Frame, x: float, y: float, offsets: Any) -> tuple[Any, Any, Any]:
-        """Steps from the last place, around one of them, and their scores."""
+        """Return offsets from the last place, around one of them, and their scores."""
         dy, dx = np.meshgrid(y + offsets, x + offsets, indexing="ij")
         patches = patches_of(frame, self.box.x + dx, self.box.y + dy, self.box.side)
         return dx, dy, self.judge.scores(patches).reshape(dx.shape)

@@ -1,8 +1,8 @@
-"""A generated video with a known target, for a tracker that sees nothing but its pixels.
+"""A generated video with a known target, for a tracker that sees nothing but the pixels.
 
 A round textured target moves smoothly over a textured background that pans. It turns, grows and
-shrinks; the light drifts; another round thing of the same kind comes near; a post passes in front
-of it once; every frame has noise of its own. Frame by frame, any of them can be had again.
+shrinks; the light drifts; a similar round object comes near; a post passes in front of it once;
+every frame has noise of its own. Any frame can be drawn again.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Box:
 
 
 def overlap(a: Box, b: Box) -> float:
-    """Intersection over union."""
+    """Return the intersection over union of two boxes."""
 
     def along(p: float, q: float) -> float:
         low, high = max(p - a.side / 2, q - b.side / 2), min(p + a.side / 2, q + b.side / 2)
@@ -43,7 +43,7 @@ def overlap(a: Box, b: Box) -> float:
 
 
 class Video:
-    """Frames by number, and where the target is in each."""
+    """Frames by number, and the place of the target in each."""
 
     def __init__(self, n_frames: int, seed: int) -> None:
         self.n_frames, self.seed = n_frames, seed
@@ -55,7 +55,7 @@ class Video:
         self._phases = rng.uniform(0, 2 * np.pi, 8)
 
     def box(self, t: int) -> Box:
-        """Where the target is, hidden or not."""
+        """Return the place of the target, hidden or not."""
         a = self._phases
         x = WIDTH / 2 + 95 * np.sin(2 * np.pi * t / 173 + a[0])
         y = HEIGHT / 2 + 58 * np.sin(2 * np.pi * t / 119 + a[1])
@@ -63,11 +63,11 @@ class Video:
         return Box(float(x), float(y), float(DIAMETER * scale))
 
     def hidden(self, t: int) -> bool:
-        """Whether the post covers the target's centre."""
+        """Return whether the post covers the target's centre."""
         return abs(self._post_at(t) - self.box(t).x) < POST / 2
 
     def frame(self, t: int) -> Frame:
-        """The picture, 240 x 320, grey."""
+        """Return the picture, 240 x 320 grey pixels."""
         rng = np.random.default_rng([self.seed, 42, t])
         a, box = self._phases, self.box(t)
         dx = 40 + 40 * np.sin(2 * np.pi * t / 307 + a[3])
@@ -89,7 +89,7 @@ class Video:
         return np.asarray(np.clip(np.rint(picture), 0, 255), dtype=np.uint8)
 
     def _post_at(self, t: int) -> float:
-        """It crosses the picture, and meets the target at its time."""
+        """Return the x of the post, which crosses the picture and covers the target once."""
         meeting = round(HIDDEN_AT * self.n_frames)
         return self.box(meeting).x + 9.0 * (t - meeting)
 
@@ -97,14 +97,14 @@ class Video:
 def texture(
     rng: np.random.Generator, shape: tuple[int, int], grains: tuple[float, ...], mean: int, sd: int
 ) -> Floats:
-    """Noise of several grains, in grey levels."""
+    """Return noise of several grain sizes, in grey levels."""
     layers = [gaussian_filter(rng.normal(size=shape), grain, mode="wrap") for grain in grains]
     total = sum((layer / layer.std() for layer in layers), np.zeros(shape))
     return np.asarray(mean + sd * (total - total.mean()) / total.std())
 
 
 def paint(picture: Floats, skin: Floats, box: Box, angle: float) -> None:
-    """A round piece of the texture, turned, over the picture; its edge is soft."""
+    """Paint a round piece of the texture, rotated and with a soft edge, over the picture."""
     half = int(np.ceil(box.side / 2)) + 1
     top, left = max(int(box.y) - half, 0), max(int(box.x) - half, 0)
     part = picture[top : int(box.y) + half + 1, left : int(box.x) + half + 1]

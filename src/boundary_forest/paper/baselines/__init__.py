@@ -1,7 +1,7 @@
 """What the paper compares the forest with, behind one interface: fit, partial_fit, predict, stats.
 
 The cover tree and the randomized kd trees learn one example at a time, as the forest does. k-NN and
-the random forest are scikit-learn's, which start anew whenever there is more to learn.
+the random forest are scikit-learn's, and are trained from scratch whenever there is more to learn.
 """
 
 from boundary_forest.paper.baselines.base import Baseline, NeighborsBaseline

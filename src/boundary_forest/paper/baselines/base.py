@@ -1,4 +1,4 @@
-"""The one interface of the baselines, and what they share: checked rows, labels, the vote."""
+"""The interface of the baselines, and what they share: checked rows, labels, the vote."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from boundary_forest.estimators.labels.class_table import ClassTable, as_labels
 class Baseline(ClassifierMixin, BaseEstimator, ABC):
     """A classifier that the forest is compared with.
 
-    A subclass says how rows are learned (``_begin``, ``_add``) and how a class is found
+    A subclass defines how rows are learned (``_begin``, ``_add``) and how a class is found
     (``_ranks_of``). Examples have arrival numbers: 0 for the first one learned.
     """
 
@@ -31,15 +31,15 @@ class Baseline(ClassifierMixin, BaseEstimator, ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """As the paper's tables call it, with its parameters."""
+        """The name that the paper's tables have for it, with its parameters."""
 
     @abstractmethod
     def _begin(self, X: NDArray[Any]) -> None:
-        """Forget everything; rows like these will be learned."""
+        """Forget everything, and prepare to learn rows like these."""
 
     @abstractmethod
     def _add(self, X: NDArray[Any]) -> None:
-        """Learn rows; if that ends early, ``_n_learned`` tells how far it came."""
+        """Learn rows; if this ends early, ``_n_learned`` says how many were learned."""
 
     @property
     @abstractmethod
@@ -47,17 +47,17 @@ class Baseline(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _ranks_of(self, X: NDArray[Any]) -> NDArray[np.intp]:
-        """The place in ``classes_`` of each row's class."""
+        """Return the index in ``classes_`` of each row's class."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Forget everything and learn from the beginning.
+        """Forget everything learned before, and learn from these rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Positions, in the order in which they are learned.
         y : array-like of shape (n_samples,) or None, default=None
-            Their classes; None if only neighbours will be asked for.
+            Their classes; None if only ``kneighbors`` will be used.
 
         Returns
         -------
@@ -67,7 +67,7 @@ class Baseline(ClassifierMixin, BaseEstimator, ABC):
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Go on learning; new classes may appear at any time.
+        """Continue learning from these rows; new classes may appear at any time.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class Baseline(ClassifierMixin, BaseEstimator, ABC):
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row.
+        """Predict the class of each row.
 
         Parameters
         ----------
@@ -97,12 +97,14 @@ class Baseline(ClassifierMixin, BaseEstimator, ABC):
         """
         X = self._checked(X)
         if self._table is None:
-            raise ValueError(f"{self.name} was taught without y, so it knows no classes")
+            raise ValueError(
+                f"{self.name} was fitted without y, so it has no classes to predict; fit it with y"
+            )
         answers: NDArray[Any] = self._table.classes[self._ranks_of(X)]
         return answers
 
     def stats(self) -> dict[str, Any]:
-        """What was learned and what it cost.
+        """Return what was learned and what it cost.
 
         Returns
         -------
@@ -121,7 +123,7 @@ class Baseline(ClassifierMixin, BaseEstimator, ABC):
             self._validate_params()
         table = None if reset else self._table
         if not reset and (y is None) != (table is None):
-            raise ValueError("either every batch must have y or none")
+            raise ValueError("either every batch must have y or none; fit again to change that")
         if y is not None:
             with naming("y"):
                 codes, table = (table or ClassTable.empty()).encode(as_labels(y))
@@ -150,7 +152,7 @@ class Baseline(ClassifierMixin, BaseEstimator, ABC):
         return checked
 
     def _ranks(self, arrivals: Any = slice(None)) -> NDArray[np.intp]:
-        """The place in ``classes_`` of the class that each of these examples has."""
+        """Return the index in ``classes_`` of the class of each of these examples."""
         codes: NDArray[np.intp] = self._codes.values[arrivals]
         if self._table is not None:
             codes = np.argsort(self._table.codes)[codes]
@@ -158,18 +160,18 @@ class Baseline(ClassifierMixin, BaseEstimator, ABC):
 
 
 class NeighborsBaseline(Baseline):
-    """One that finds stored examples: it answers with the class that most of the nearest have."""
+    """A baseline that finds stored examples, and predicts the majority class of the nearest."""
 
     n_neighbors: int
 
     @abstractmethod
     def _nearest(self, X: NDArray[Any], n: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Distances and arrival numbers of n examples for each row, nearest first."""
+        """Return distances and arrival numbers of n examples for each row, nearest first."""
 
     def kneighbors(
         self, X: Any, n_neighbors: int | None = None, return_distance: bool = True
     ) -> Any:
-        """Stored examples close to each query, nearest first.
+        """Find stored examples close to each query, nearest first.
 
         Parameters
         ----------
@@ -197,7 +199,10 @@ class NeighborsBaseline(Baseline):
         return (distances, arrivals) if return_distance else arrivals
 
     def _ranks_of(self, X: NDArray[Any]) -> NDArray[np.intp]:
-        """The first in ``classes_`` among equals; fewer vote while fewer were learned."""
+        """Return the majority's class; the first in ``classes_`` wins a tie.
+
+        While fewer than ``n_neighbors`` examples were learned, all of them vote.
+        """
         _, arrivals = self._nearest(X, min(self.n_neighbors, self._n_learned))
         votes = np.zeros((len(X), len(self.classes_)), dtype=np.intp)
         np.add.at(votes, (np.arange(len(X))[:, None], self._ranks(arrivals)), 1)
@@ -206,7 +211,7 @@ class NeighborsBaseline(Baseline):
 
 
 class _Growing:
-    """Integers that more are added to, seldom copied."""
+    """An array of integers that can be extended, and is seldom copied."""
 
     def __init__(self) -> None:
         self._room = np.empty(64, dtype=np.int64)

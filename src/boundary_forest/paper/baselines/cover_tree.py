@@ -33,30 +33,30 @@ class CoverTree(NeighborsBaseline):
     Parameters
     ----------
     base : float, default=1.3
-        The paper's b, > 1: ratio between the distances of a level and the next. Smaller: more
-        levels of fewer children.
+        The paper's b, > 1: the ratio between the distances of one level and the next. A smaller
+        base makes more levels of fewer children.
     epsilon : float, default=0.0
         A neighbour found is at most 1 + epsilon times as far away as the true one; 0 is exact.
     n_neighbors : int, default=1
-        How many neighbours vote, and are found by ``kneighbors`` when it is not told.
+        The number of neighbours that vote, and the default of ``kneighbors``.
     separated : bool, default=True
         Whether an insertion looks at every example that may have one too close below it, so that
-        examples of a level are separated whatever ``base`` is. False descends only within
+        examples of a level are separated whatever ``base`` is. If False, it descends only within
         ``base**(i + 1)`` of an example of level i, which is the original rule, made for base 2:
-        with a smaller base it costs fewer comparisons to learn, and examples of a level may come
-        too close. Answers are within epsilon either way.
+        with a smaller base learning costs fewer comparisons, and examples of a level may come too
+        close. Answers are within epsilon either way.
     tight : bool, default=False
-        Whether each example keeps the distance to the farthest below it, and this prunes where it
-        says more than the level does. It is the same tree for fewer comparisons, and goes beyond
+        Whether each example keeps the distance to the farthest one below it, which prunes more
+        than the level alone. The tree is the same and needs fewer comparisons, but this goes beyond
         what the paper compares with.
     metric : str or callable, default="euclidean"
         "euclidean", "manhattan", "chebyshev", "minkowski", "hamming", "canberra", or a function as
         for :class:`boundary_forest.BoundaryForestClassifier`. It must obey the triangle inequality;
-        of a function this is not checked.
+        this is not checked for a function.
     metric_params : dict or None, default=None
-        What the metric needs, such as ``{"p": 3}`` for "minkowski".
+        Parameters of the metric, such as ``{"p": 3}`` for "minkowski".
     dtype : {"auto", "uint8", "float32", "float64"}, default="auto"
-        How positions are stored; "auto" lets the first batch's dtype decide.
+        The type in which positions are stored; "auto" chooses it from the first batch's dtype.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class CoverTree(NeighborsBaseline):
 
     @property
     def name(self) -> str:
-        """CT(b, epsilon)."""
+        """The name with both parameters: CT(b, epsilon)."""
         return f"CT({self.base:g}, {self.epsilon:g})"
 
     def _begin(self, X: NDArray[Any]) -> None:

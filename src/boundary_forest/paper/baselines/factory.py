@@ -13,8 +13,10 @@ _Recipe = tuple[type[Baseline], dict[str, Any]]
 
 
 def _cover_tree(base: float, epsilon: float) -> _Recipe:
-    """With the narrow insertion: with the other a smaller base is no quicker to teach, and the
-    paper finds that it is (mnist: 18.8 s for base 1.1, 168.4 s for base 1.3).
+    """Return a cover tree with the narrow insertion, as the paper's seems to have.
+
+    With the wide one a smaller base is no quicker to train, and the paper finds that it is (mnist:
+    18.8 s for base 1.1, 168.4 s for base 1.3).
     """
     return CoverTree, {"base": base, "epsilon": epsilon, "separated": False}
 
@@ -36,7 +38,7 @@ _SHORT = {"RF": "RF-50", "CT": "CT(1.3, 10)"}  # as the main tables have them
 
 
 def make(name: str, **params: Any) -> Baseline:
-    """The baseline that the paper calls so, not taught yet.
+    """Make an unfitted baseline by the paper's name for it.
 
     Parameters
     ----------

@@ -16,12 +16,12 @@ from sklearn.utils._param_validation import Interval
 from boundary_forest.estimators.element_type import as_rows, element_type_of
 from boundary_forest.paper.baselines.base import NeighborsBaseline
 
-REBUILD_AT = 2.0  # FLANN's default: the trees are built anew when the points have doubled
+REBUILD_AT = 2.0  # FLANN's default: the trees are rebuilt when the points have doubled
 CHUNK_ROWS = 1024
 
 
 def load_flann() -> Any:
-    """FLANN's C functions, or an error that says how to get them."""
+    """Return FLANN's C functions, or raise an error that says how to install it."""
     try:
         return importlib.import_module("pyflann_ibeis.flann_ctypes")
     except ImportError as error:
@@ -38,13 +38,13 @@ class RandomizedKDTrees(NeighborsBaseline):
     Parameters
     ----------
     n_trees : int, default=4
-        Number of trees, which are searched together.
+        The number of trees, which are searched together.
     checks : float, default=0.1
-        How many points a query may visit, as a share of the points seen; at least one.
+        The share of the points seen that a query may visit; at least one point.
     n_neighbors : int, default=1
-        How many neighbours vote, and are found by ``kneighbors`` when it is not told.
+        The number of neighbours that vote, and the default of ``kneighbors``.
     random_state : int, RandomState instance or None, default=None
-        Seed. FLANN has one generator for all its trees, so a run can be repeated as a whole.
+        The seed. FLANN has one generator for all its trees, so only a whole run can be repeated.
 
     Attributes
     ----------
@@ -56,7 +56,8 @@ class RandomizedKDTrees(NeighborsBaseline):
     Notes
     -----
     FLANN does not count the distances that it computes, so ``stats`` has no comparisons. It is an
-    optional dependency; without it ``fit`` raises an ImportError. A fitted one cannot be copied.
+    optional dependency; without it ``fit`` raises an ImportError. A fitted estimator cannot be
+    copied.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -83,7 +84,7 @@ class RandomizedKDTrees(NeighborsBaseline):
 
     @property
     def name(self) -> str:
-        """R-kd."""
+        """The paper's name, R-kd."""
         return "R-kd"
 
     def _begin(self, X: NDArray[Any]) -> None:
@@ -105,11 +106,11 @@ class RandomizedKDTrees(NeighborsBaseline):
 
 
 class _FlannIndex:
-    """An index of FLANN's, and the rows it points to.
+    """A FLANN index, and the rows it points to.
 
     FLANN's own Python class copies all its points whenever some are added; here its C function is
-    given one row at a time, of arrays that are allocated in advance and never moved. Calls exclude
-    each other, because ctypes lets other threads run meanwhile.
+    given one row at a time, from arrays that are allocated in advance and never moved. A lock
+    serialises the calls, because ctypes releases the GIL.
     """
 
     def __init__(self, element_type: str, n_features: int, *, n_trees: int, seed: int) -> None:

@@ -1,7 +1,7 @@
 """k-NN and the random forest, which are scikit-learn's and do not learn online.
 
-``fit`` trains them at once. After ``partial_fit`` they are trained anew, on all that was learned,
-when they are asked next.
+``fit`` trains them at once. After ``partial_fit`` they are trained again, on everything learned,
+when they are next queried.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from boundary_forest.paper.baselines.base import Baseline, NeighborsBaseline
 
 
 class _Offline(Baseline):
-    """Keeps all rows for a scikit-learn classifier."""
+    """A baseline that keeps all rows for a scikit-learn classifier."""
 
     _batches: list[NDArray[Any]]
     _n_kept: int
@@ -64,13 +64,13 @@ class KNearestNeighbors(_Offline, NeighborsBaseline):
     Parameters
     ----------
     n_neighbors : int, default=1
-        How many neighbours vote, and are found by ``kneighbors`` when it is not told.
+        The number of neighbours that vote, and the default of ``kneighbors``.
     algorithm : {"brute", "kd_tree", "ball_tree", "auto"}, default="brute"
-        How scikit-learn searches. Comparisons are counted for "brute" alone: all of them.
+        scikit-learn's search. Comparisons are counted for "brute" alone, which makes all of them.
     metric : str or callable, default="euclidean"
-        As scikit-learn names it.
+        A metric by scikit-learn's name for it.
     n_jobs : int or None, default=1
-        Threads of a query.
+        Number of threads that answer a query.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class KNearestNeighbors(_Offline, NeighborsBaseline):
         "n_jobs": [Integral, None],
     }
 
-    _asked: int  # pairs of query and example
+    _compared: int  # pairs of query and example
 
     def __init__(
         self,
@@ -110,12 +110,12 @@ class KNearestNeighbors(_Offline, NeighborsBaseline):
 
     @property
     def name(self) -> str:
-        """k-NN, such as 3-NN."""
+        """The name with the number of neighbours, such as 3-NN."""
         return f"{self.n_neighbors}-NN"
 
     def _begin(self, X: NDArray[Any]) -> None:
         super()._begin(X)
-        self._asked = 0
+        self._compared = 0
 
     def _untrained(self) -> Any:
         return KNeighborsClassifier(
@@ -126,16 +126,16 @@ class KNearestNeighbors(_Offline, NeighborsBaseline):
         )
 
     def _ranks_of(self, X: NDArray[Any]) -> NDArray[np.intp]:
-        self._asked += len(X) * self._n_learned
+        self._compared += len(X) * self._n_learned
         return super()._ranks_of(X)
 
     def _nearest(self, X: NDArray[Any], n: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        self._asked += len(X) * self._n_learned
+        self._compared += len(X) * self._n_learned
         distances, arrivals = self._estimator().kneighbors(X, n)
         return distances, arrivals
 
     def _comparisons(self) -> dict[str, int] | None:
-        return {"learn": 0, "query": self._asked} if self.algorithm == "brute" else None
+        return {"learn": 0, "query": self._compared} if self.algorithm == "brute" else None
 
 
 class RandomForest(_Offline):
@@ -146,12 +146,12 @@ class RandomForest(_Offline):
     n_estimators : int, default=50
         Number of trees.
     max_features : int or "sqrt", default=50
-        How many features a node chooses from; all, if there are fewer. "sqrt" is the root of their
-        number.
+        The number of features a node chooses from; all, if there are fewer. "sqrt" is the square
+        root of the number of features.
     n_jobs : int or None, default=1
-        Threads.
+        Number of threads.
     random_state : int, RandomState instance or None, default=None
-        Seed.
+        The seed.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ class RandomForest(_Offline):
 
     @property
     def name(self) -> str:
-        """RF with the number of trees."""
+        """The name with the number of trees, such as RF-50."""
         return f"RF-{self.n_estimators}"
 
     def _learn(self, X: Any, y: Any, *, reset: bool) -> None:

@@ -1,1 +1,1 @@
-"""One file an item, or a few related ones; each file has a tuple ``ITEMS``."""
+"""The items of the paper: one or a few related ones in each file, in its tuple ``ITEMS``."""

@@ -29,7 +29,7 @@ RULE = (
 
 
 def run(context: Context) -> Result:
-    """All k, through all N."""
+    """Grow trees with every k through all N."""
     most = context.pick(tiny=1_000, quick=100_000, full=1_000_000)
     n_trees = context.pick(tiny=2, quick=5, full=10)
     ends = sizes(30, most, context.pick(tiny=9, quick=25, full=33))
@@ -59,7 +59,7 @@ def run(context: Context) -> Result:
 
 
 def remark(figures: dict[str, Any]) -> str:
-    """Why a logarithm takes long to show."""
+    """Explain why a logarithm takes long to show."""
     laws = {k: law_of(figures, k) for k in LIMITS if k is not None}
     waves = [k for k, law in laws.items() if law and law["factor"] < RULED_OUT]
     if not waves:
@@ -78,7 +78,7 @@ def remark(figures: dict[str, Any]) -> str:
 
 
 def unlimited_rows(figures: dict[str, Any]) -> list[Row]:
-    """The factor, the root's children and theirs."""
+    """Return rows on the factor, the root's children and their children."""
     N, of = figures["N"], figures["lines"]["None"]
     scale, half = float(np.sqrt(2 * N[-1])), len(N) // 2
     factor, root = of["query"][-1] / scale, of["root"][-1] / scale
@@ -106,13 +106,13 @@ def unlimited_rows(figures: dict[str, Any]) -> list[Row]:
 
 
 def full_from(figures: dict[str, Any], k: int) -> int | None:
-    """Index of the first N at which the roots of all trees are full."""
+    """Return the index of the first N at which the roots of all trees are full."""
     roots = figures["lines"][str(k)]["root"]
     return next((i for i, root in enumerate(roots) if root >= k), None)
 
 
 def filled_at(figures: dict[str, Any], k: int) -> float | None:
-    """N at which the mean root without a limit has k children, between the points by logarithms."""
+    """Return the N at which the mean unlimited root has k children, interpolated in logarithms."""
     root = figures["lines"]["None"]["root"]
     if root[-1] < k:
         return None
@@ -120,7 +120,7 @@ def filled_at(figures: dict[str, Any], k: int) -> float | None:
 
 
 def law_of(figures: dict[str, Any], k: int) -> dict[str, Any] | None:
-    """Both laws from where the root is full on."""
+    """Fit both laws from where the root is full on."""
     start = full_from(figures, k)
     if start is None or len(figures["N"]) - start < FEWEST:
         return None
@@ -128,7 +128,7 @@ def law_of(figures: dict[str, Any], k: int) -> dict[str, Any] | None:
 
 
 def limited_rows(figures: dict[str, Any], k: int) -> list[Row]:
-    """The law and the switch of one k."""
+    """Return rows on the law of one k, and on the N at which the root is full."""
     law, filled = law_of(figures, k), filled_at(figures, k)
     what, paper = f"k = {k}: logarithm once the root is full", "power law ruled out"
     if law is None:
@@ -143,7 +143,7 @@ def limited_rows(figures: dict[str, Any], k: int) -> list[Row]:
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """Comparisons against N twice, a line for each k."""
+    """Draw comparisons against N on two scales, a line for each k."""
     figure, axes = plots.panels(["Power laws are straight", "Logarithms are straight"])
     N, x = figures["N"], plots.smooth(figures["N"])
     for color, k in zip(plots.COLORS, LIMITS, strict=False):

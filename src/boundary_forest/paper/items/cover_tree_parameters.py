@@ -38,7 +38,10 @@ RULE = (
 
 
 def measured(X: Any, y: Any, queries: Any, y_queries: Any, b: float) -> dict[str, Any]:
-    """One tree, for training does not know epsilon; asked with each. Comparisons a row."""
+    """Return comparisons per row of a tree, trained once and queried with each epsilon.
+
+    Training does not depend on epsilon.
+    """
     tree: Any = make("CT", base=b).fit(X, y)
     found: dict[str, Any] = {"learn": tree.stats()["comparisons"]["learn"] / len(X)}
     found.update({"query": [], "error": []})
@@ -57,17 +60,17 @@ def measured(X: Any, y: Any, queries: Any, y_queries: Any, b: float) -> dict[str
 
 
 def run(context: Context) -> Result:
-    """The benchmarks at hand, digits, and the hypercube."""
+    """Measure the available benchmarks, digits, and the hypercube."""
     most = context.pick(tiny=300, quick=2_000, full=10_500)
-    asked = context.pick(tiny=100, quick=500, full=5_000)
+    n_queries = context.pick(tiny=100, quick=500, full=5_000)
     sets: dict[str, Any] = {}
     rows: list[Row] = []
     for found in present(context, most):
-        X_test, y_test = found.X_test[:asked], found.y_test[:asked]
+        X_test, y_test = found.X_test[:n_queries], found.y_test[:n_queries]
         parts = (found.X_train, found.y_train, X_test, y_test)
         sets[found.name] = _swept(context, found.name, *parts)
         rows += claims(found.name, sets[found.name])
-    cube = streams.hypercube(context, D_CUBE, min(asked, 1_000))
+    cube = streams.hypercube(context, D_CUBE, min(n_queries, 1_000))
     n = context.pick(tiny=300, quick=2_000, full=10_000)
     sets["hypercube"] = _swept(context, "hypercube", cube.rows(0, n), None, cube.queries, None)
     rows += claims("hypercube", sets["hypercube"])
@@ -104,7 +107,7 @@ def _swept(context: Context, name: str, X: Any, y: Any, queries: Any, y_queries:
 
 
 def ratios(of: dict[str, Any]) -> dict[str, float]:
-    """Of a query's cost by epsilon, of both costs by b with the paper's epsilon, and of all."""
+    """Return ratios of costs by epsilon and by b, and of a query's cost to N."""
     own, small = of["bases"][BASES.index(B)], of["bases"][BASES.index(SMALL_B)]
     low, high = EPSILONS.index(LOW), EPSILONS.index(HIGH)
     return {
@@ -116,17 +119,17 @@ def ratios(of: dict[str, Any]) -> dict[str, float]:
 
 
 def claims(name: str, of: dict[str, Any]) -> list[Row]:
-    """One on epsilon, two on b."""
+    """Return one row on epsilon and two on b."""
     found = ratios(of)
     errors = of["bases"][BASES.index(B)]["error"]
     a, b = (errors[EPSILONS.index(epsilon)] for epsilon in (LOW, HIGH))
     same = a is None or abs(a - b) <= two_standard_errors(a, b, of["asked"])
-    told = "" if a is None else f"; error {b:.2f} against {a:.2f} %"
+    errors_text = "" if a is None else f"; error {b:.2f} against {a:.2f} %"
     rows = [
         Row(
             f"{name}, N = {of['N']:,}: a query with epsilon = {HIGH:g} / {LOW:g}",
             "little effect",
-            f"{found['epsilon']:.2f} of the comparisons{told}",
+            f"{found['epsilon']:.2f} of the comparisons{errors_text}",
             holds(abs(found["epsilon"] - 1) <= LITTLE and same),
         )
     ]
@@ -142,37 +145,37 @@ def claims(name: str, of: dict[str, Any]) -> list[Row]:
 
 
 def remark(figures: dict[str, Any]) -> str:
-    """Where the claims do not hold, and what the figures say of it."""
+    """Describe where the claims do not hold, and what the figures say about it."""
     found = {name: ratios(of) for name, of in figures["sets"].items()}
     much = {n: r["epsilon"] for n, r in found.items() if abs(r["epsilon"] - 1) > LITTLE}
-    said = []
+    parts = []
     if much:
         named = ", ".join(f"{name} ({ratio:.2f})" for name, ratio in much.items())
-        said.append(
+        parts.append(
             f"Epsilon = {HIGH:g} instead of {LOW:g} saves comparisons on {named}: the descent may "
             "stop as soon as no example below can be so much nearer than the best so far."
         )
-    all_asked = [name for name, r in found.items() if r["asked"] >= EXHAUSTIVE]
-    if all_asked:
-        said.append(
-            f"On {', '.join(all_asked)} a query is compared with almost every example whatever b "
+    exhaustive = [name for name, r in found.items() if r["asked"] >= EXHAUSTIVE]
+    if exhaustive:
+        parts.append(
+            f"On {', '.join(exhaustive)} a query is compared with almost every example whatever b "
             "is. The paper's own times of mnist and pendigits do not rise with the smaller base."
         )
     no_dearer = [n for n, r in found.items() if r["query"] <= 1 and r["asked"] < EXHAUSTIVE]
     if no_dearer:
-        said.append(f"Asking costs no more with the smaller base on {', '.join(no_dearer)}.")
+        parts.append(f"Asking costs no more with the smaller base on {', '.join(no_dearer)}.")
     no_cheaper = [name for name, r in found.items() if r["learn"] >= 1]
     if no_cheaper:
-        said.append(f"Training is no cheaper with the smaller base on {', '.join(no_cheaper)}.")
-    said.append(
+        parts.append(f"Training is no cheaper with the smaller base on {', '.join(no_cheaper)}.")
+    parts.append(
         "The tree descends as narrowly as the original rule, made for b = 2, has it: with smaller "
         "bases an insertion looks at fewer examples, which is where the cheap training comes from."
     )
-    return " ".join(said)
+    return " ".join(parts)
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """Costs against b on the left; a query's against epsilon on the right."""
+    """Draw costs against b on the left, and the cost of a query against epsilon on the right."""
     titles = ["Learning a row", "Asking, epsilon = 10", f"Asking, b = {B:g}"]
     figure, axes = plots.panels(titles, width=4.2)
     bases, epsilons = figures["bases"], figures["epsilons"]
@@ -184,8 +187,8 @@ def draw(figures: dict[str, Any]) -> Any:
         style = {"color": color, "marker": marker, "label": f"{name}, N = {of['N']:,}"}
         learn = [by["learn"] / of["N"] for by in of["bases"]]
         axes[0].plot(bases, [100 * share for share in learn], **style)
-        asked = [by["query"][high] / of["N"] for by in of["bases"]]
-        axes[1].plot(bases, [100 * share for share in asked], **style)
+        query = [by["query"][high] / of["N"] for by in of["bases"]]
+        axes[1].plot(bases, [100 * share for share in query], **style)
         by_epsilon = [100 * cost / of["N"] for cost in of["bases"][own]["query"]]
         axes[2].plot(places, by_epsilon, **style)
     plots.named_axes(axes[0], "base b", "", log_y=True)

@@ -28,7 +28,7 @@ RULE = (
 
 
 def cover_tree_line(context: Context, stream: Stream, ends: list[int]) -> list[dict[str, Any]]:
-    """Totals at each N, one step each, until the time that is given to training is spent."""
+    """Return totals at each N, one step each, until the time for training is spent."""
     budget = context.pick(tiny=1.0, quick=12.0, full=3600.0)
     tree: Any = make(COVER_TREE)
     learned, spent = 0, 0.0
@@ -41,9 +41,9 @@ def cover_tree_line(context: Context, stream: Stream, ends: list[int]) -> list[d
         learned = N
         before = tree.stats()["comparisons"]
         tree.kneighbors(stream.queries, 1)
-        asked = tree.stats()["comparisons"]["query"] - before["query"]
+        made = tree.stats()["comparisons"]["query"] - before["query"]
         learn_total, n_queries = before["learn"], len(stream.queries)
-        return {"N": N, "learn": learn_total, "query": asked / n_queries, "seconds": spent}
+        return {"N": N, "learn": learn_total, "query": made / n_queries, "seconds": spent}
 
     points: list[dict[str, Any]] = []
     for N in ends:
@@ -56,7 +56,7 @@ def cover_tree_line(context: Context, stream: Stream, ends: list[int]) -> list[d
 
 
 def forest_line(context: Context, stream: Stream, ends: list[int]) -> list[dict[str, Any]]:
-    """Totals over all trees at each N."""
+    """Return totals over all trees at each N."""
     grown = line(
         stream,
         ends,
@@ -73,7 +73,7 @@ def forest_line(context: Context, stream: Stream, ends: list[int]) -> list[dict[
 
 
 def run(context: Context) -> Result:
-    """Uniform data in 100 dimensions."""
+    """Measure both on uniform data in 100 dimensions."""
     stream = streams.hypercube(context, 100, context.pick(tiny=50, quick=300, full=1_000))
     most = context.pick(tiny=1_000, quick=100_000, full=1_000_000)
     ends = sizes(most // 100, most, context.pick(tiny=6, quick=17, full=17))
@@ -99,12 +99,12 @@ NAMES = {"learn": "training", "query": "a query"}
 
 
 def column(points: list[dict[str, Any]], name: str) -> list[float]:
-    """One figure of all points."""
+    """Return one figure of all points."""
     return [point[name] for point in points]
 
 
 def power_row(figures: dict[str, Any], name: str, paper: float) -> Row:
-    """The cover tree's power."""
+    """Return the row on the cover tree's power."""
     points = figures["tree"][len(figures["tree"]) // 2 :]
     what = f"cover tree, {NAMES[name]}: power of N"
     if len(points) < 3:
@@ -114,7 +114,7 @@ def power_row(figures: dict[str, Any], name: str, paper: float) -> Row:
 
 
 def forest_laws(figures: dict[str, Any], name: str) -> dict[str, Any]:
-    """The paper's law of the forest and that of the cover tree, both fitted to the forest."""
+    """Fit the paper's laws of the forest and of the cover tree, both to the forest's figures."""
     N, y = (column(figures["forest"], which) for which in ("N", name))
     n = np.array(N, dtype=float)
     terms = {
@@ -126,7 +126,7 @@ def forest_laws(figures: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def law_row(figures: dict[str, Any], name: str) -> Row:
-    """How much better the forest's law describes it than the cover tree's does."""
+    """Return the row on how much better the forest's law fits than the cover tree's."""
     law = forest_laws(figures, name)
     shape = {"learn": "a (N log N - N)", "query": "a log N + b"}[name]
     return Row(
@@ -138,7 +138,7 @@ def law_row(figures: dict[str, Any], name: str) -> Row:
 
 
 def more_row(figures: dict[str, Any], name: str) -> Row:
-    """Who costs more at the largest common N."""
+    """Return the row on which of them costs more at the largest common N."""
     tree = figures["tree"][-1]
     forest = next(point for point in figures["forest"] if point["N"] == tree["N"])
     ratio = tree[name] / forest[name]
@@ -151,23 +151,23 @@ def more_row(figures: dict[str, Any], name: str) -> Row:
 
 
 def remark(figures: dict[str, Any], most: int) -> str:
-    """How much of an exhaustive search the cover tree is, and how far it came."""
+    """Describe how close the cover tree is to an exhaustive search, and where it was stopped."""
     end = figures["tree"][-1]
     N, pairs = end["N"], end["N"] * (end["N"] - 1) / 2
-    said = (
+    text = (
         f"At N = {N:,} the cover tree has compared {end['learn'] / pairs:.1%} of all pairs in "
         f"training, and compares {end['query'] / N:.1%} of the examples with a query."
     )
     if most > N:
-        said += (
+        text += (
             f" It was stopped there, after {end['seconds']:.0f} s of training: the next point "
             "would have gone beyond the time it is given."
         )
-    return said
+    return text
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """Both costs of both, with the laws."""
+    """Draw both costs of both learners, with the laws."""
     figure, axes = plots.panels(["Training, in all", "A query"])
     for ax, name in zip(axes, ("learn", "query"), strict=True):
         for color, who in zip(plots.COLORS, ("tree", "forest"), strict=False):
@@ -181,7 +181,7 @@ def draw(figures: dict[str, Any]) -> Any:
 
 
 def _curve(points: list[dict[str, Any]], name: str, who: str, x: Any) -> tuple[Any, str]:
-    """The paper's law for this line, fitted, at x; and its name."""
+    """Fit the paper's law for this line; return its values at x, and its name."""
     shapes: dict[tuple[str, str], tuple[Any, str]] = {
         ("tree", "learn"): (lambda n: [n * n, n, np.ones_like(n)], "a N² + b N + c"),
         ("tree", "query"): (lambda n: [n], "a N"),

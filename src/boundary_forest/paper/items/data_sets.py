@@ -9,29 +9,29 @@ from boundary_forest.paper.tasks import Task
 
 
 def sizes(task: Task) -> tuple[int, int, int, int]:
-    """Classes, features, training and test examples."""
+    """Return the numbers of classes, features, training and test examples."""
     rows, features = task.X_train.shape
     return len(np.unique(task.y_train)), features, rows, len(task.X_test)
 
 
-def told(numbers: tuple[int, ...]) -> str:
-    """Four numbers for a reader."""
+def listed(numbers: tuple[int, ...]) -> str:
+    """Format the numbers as a list with commas."""
     return ", ".join(f"{number:,}" for number in numbers)
 
 
 def run(context: Context) -> Result:
-    """Every set that is at hand."""
+    """Compare the sizes of every available data set."""
     rows, figures = [], {}
     for task in tasks.present(context):
         ours = figures[task.name] = sizes(task)
         if task.name in published.SIZES:
             paper = published.SIZES[task.name]
-            row = Row(task.name, told(paper), told(ours), holds(ours == paper))
+            row = Row(task.name, listed(paper), listed(ours), holds(ours == paper))
         else:
             paper_has = published.MNIST_SIZES if task.name == "mnist" else None
-            row = Row(task.name, paper_has, told(ours), MEASURED)
+            row = Row(task.name, paper_has, listed(ours), MEASURED)
         rows.append(row)
-    paper_sizes = {name: told(numbers) for name, numbers in published.SIZES.items()}
+    paper_sizes = {name: listed(numbers) for name, numbers in published.SIZES.items()}
     rows += tasks.absent_rows(context, "{}", {**paper_sizes, "mnist": published.MNIST_SIZES})
     remark = (
         "The appendix's row of mnist is garbled: 60,00 training examples, and the cover tree's "

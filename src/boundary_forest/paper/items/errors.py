@@ -18,7 +18,7 @@ RULE = (
 
 
 def error_row(of: dict[str, Any], data: str, name: str, paper: Numbers) -> Row:
-    """One cell of the table."""
+    """Return the row of one cell of the table."""
     ours, number = of[name]["error"], paper[name].get(data)
     verdict = MEASURED
     if number is not None and of["whole"]:
@@ -28,7 +28,7 @@ def error_row(of: dict[str, Any], data: str, name: str, paper: Numbers) -> Row:
 
 
 def run(paper: Numbers, remark: Callable[[contests.Figures], str], context: Context) -> Result:
-    """Every learner of the table on every set at hand."""
+    """Measure every learner of the table on every available data set."""
     names = list(paper)
     found = contests.held(context, names)
     rows = [error_row(of, data, name, paper) for data, of in found.items() for name in names]
@@ -50,39 +50,39 @@ def _cell(ours: float, paper: float | None) -> str:
 
 
 def main_remark(found: contests.Figures) -> str:
-    """What the learners' kinds explain of the differences."""
-    said = [
+    """Describe how the kinds of learners explain the differences."""
+    sentences = [
         "The forests differ a little with the order in which the examples come; the paper does not "
         "tell its order, ours is the files'. 1-NN and 3-NN have no chance in them but for ties."
     ]
     if "dna" in found:
         of = found["dna"]
-        said.append(
+        sentences.append(
             f"On dna the forest errs on {of['BF']['error']:.1f} % where 1-NN errs on "
             f"{of['1-NN']['error']:.1f} %, and a random forest on {of['RF-50']['error']:.1f} %: "
             "few of the 180 features matter, the trees find them, and a metric cannot."
         )
-    said.append(
+    sentences.append(
         "RF is scikit-learn's here and Weka's in the paper; both have 50 trees that choose from 50 "
         "features, or from all where there are fewer, as in letter and pendigits."
     )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def appendix_remark(found: contests.Figures) -> str:
-    """What the appendix's tables ask for."""
-    said = (
+    """Describe the paper's slip on pendigits, and our error there."""
+    text = (
         "The paper's cover trees err on 90.4 % of pendigits, where its main table has 2.8 %: a "
         "slip, which is left out here."
     )
     if "pendigits" in found:
         ours = found["pendigits"]["CT(1.1, 0.1)"]["error"]
-        said += f" Ours errs on {ours:.2f} % of it, as 1-NN does."
-    return said
+        text += f" Ours errs on {ours:.2f} % of it, as 1-NN does."
+    return text
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """A panel a data set, a line a learner."""
+    """Draw a panel for each data set and a line for each learner."""
     return plots.side_by_side(figures, "error", "error, %", log=False)
 
 

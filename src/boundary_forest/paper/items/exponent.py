@@ -26,7 +26,7 @@ RULE = (
 
 
 def run(context: Context) -> Result:
-    """Unlimited trees on hypercubes of many dimensions, and the artificial tree as their limit."""
+    """Measure unlimited trees on hypercubes of many D; the artificial tree is their limit."""
     dims = context.pick(
         tiny=[1, 10, 100],
         quick=[1, 2, 5, 10, 20, 50, 100, 200, 500],
@@ -68,14 +68,14 @@ def run(context: Context) -> Result:
 
 
 def means(powers: list[list[float]]) -> tuple[list[float], list[float]]:
-    """Of the forests' powers for each D: mean and its standard error."""
+    """Return the mean of the forests' powers for each D, and its standard error."""
     p = np.array(powers)
     errors = p.std(axis=1, ddof=1) / np.sqrt(p.shape[1])
     return p.mean(axis=1).tolist(), errors.tolist()
 
 
 def judged(dims: list[int], alpha: list[float], error: list[float], limit: float) -> list[Row]:
-    """The paper's claims on the power."""
+    """Return rows on the paper's claims about the power."""
     a, e = np.array(alpha), np.array(error)
     top = int(np.argmax(a))
     fall = np.diff(a) + ERRORS * np.hypot(e[1:], e[:-1])  # negative: more than chance explains
@@ -103,15 +103,15 @@ def judged(dims: list[int], alpha: list[float], error: list[float], limit: float
 
 
 def remark(figures: dict[str, Any]) -> str:
-    """How far the limit is, and what goes beyond it."""
+    """Describe how far the limit is, and what goes beyond it."""
     alpha, limit, most = figures["alpha"][-1], figures["artificial"], figures["N"][-1]
-    said = (
+    text = (
         f"Over the same range of N, up to {most:,}, the artificial tree, which is the limit of "
         f"many dimensions, has a power of {limit:.3f} rather than 0.5: its lower nodes' children "
         f"still count. The hypercube of most dimensions has {alpha:.3f}."
     )
     if alpha - ERRORS * figures["error"][-1] >= LIMIT:
-        said += (
+        text += (
             " That is a little more than 0.5, and more than chance. A query there costs "
             f"{figures['last'][-1]:.0f} comparisons at N = {most:,}, and in the artificial tree "
             f"{figures['artificial_last']:.0f}: the tree is not yet the artificial one, and its "
@@ -119,7 +119,7 @@ def remark(figures: dict[str, Any]) -> str:
             "examples near the middle of a cube are close to all others, which makes them better "
             "parents, may have to do with it."
         )
-    return said
+    return text
 
 
 def _comparisons(context: Context, D: int, ends: list[int], forest: int) -> list[float]:
@@ -139,7 +139,7 @@ def _comparisons(context: Context, D: int, ends: list[int], forest: int) -> list
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """The power against D."""
+    """Draw the power against D."""
     figure, (ax,) = plots.panels(["Power of the query cost without a limit"])
     name = "hypercube, ± standard error"
     D, alpha, error = (figures[which] for which in ("D", "alpha", "error"))

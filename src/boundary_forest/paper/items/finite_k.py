@@ -29,7 +29,7 @@ RULE = (
 
 
 def classified(context: Context, task: Task, k: int | None) -> dict[str, float]:
-    """Per cent wrong on the test set, and comparisons per query and tree."""
+    """Return the per cent wrong on the test set, and comparisons per query and tree."""
     forest = classifier(context, max_children=k).fit(task.X_train, task.y_train)
     error = task.error(forest.predict(task.X_test))
     made = forest.stats()["comparisons"]["query"]
@@ -39,7 +39,7 @@ def classified(context: Context, task: Task, k: int | None) -> dict[str, float]:
 def retrieved(
     context: Context, stream: streams.Stream, N: int, k: int | None, n_T: int = N_TREES
 ) -> dict[str, float]:
-    """The same for retrieval; and the fraction f of the paper's Figure 1."""
+    """Do as ``classified`` for retrieval, with the fraction f of the paper's Figure 1."""
     forest = BoundaryForestNeighbors(
         n_estimators=n_T, max_children=k, n_jobs=context.n_jobs, random_state=context.seed
     )
@@ -55,7 +55,7 @@ def retrieved(
 
 
 def run(context: Context) -> Result:
-    """The benchmarks as classification, and the hypercube as retrieval, where nodes get wide."""
+    """Measure classification of the benchmarks, and retrieval, where nodes get wide."""
     tasks = list(present(context, context.pick(tiny=150, quick=6_000, full=None)))
     N = context.pick(tiny=600, quick=30_000, full=100_000)
     stream = streams.hypercube(context, D, context.pick(tiny=100, quick=1_000, full=5_000))
@@ -84,36 +84,36 @@ def run(context: Context) -> Result:
 
 
 def joined(title: str, n_queries: int, lines: list[dict[str, float]]) -> dict[str, Any]:
-    """The lines of one set as lists over k."""
+    """Return the lines of one data set as lists over k."""
     by_name = {name: [line[name] for line in lines] for name in lines[0]}
     return {"title": title, "queries": n_queries, **by_name}
 
 
 def at(one: dict[str, Any], name: str, k: int | None) -> float:
-    """A figure at one k."""
+    """Return a figure at one k."""
     return float(one[name][LIMITS.index(k)])
 
 
 def ratio(one: dict[str, Any], k: int | None = JUDGED) -> float:
-    """Comparisons at one k, to those without a limit."""
+    """Return the ratio of the comparisons at one k to those without a limit."""
     return at(one, "comparisons", k) / at(one, "comparisons", None)
 
 
 def cost(one: dict[str, Any], k: int | None) -> tuple[float, float]:
-    """How much more is wrong than without a limit, in points; and the standard error of a share."""
+    """Return the increase in error over no limit, in points, and a share's standard error."""
     free = at(one, "error", None)
     spread = np.sqrt(free * (100 - free) / one["queries"])
     return at(one, "error", k) - free, float(spread)
 
 
 def cheapest(one: dict[str, Any]) -> int | None:
-    """The k of the fewest comparisons that does not cost more than is allowed."""
+    """Return the k of the fewest comparisons whose cost is within what is allowed."""
     allowed = [k for k in LIMITS if cost(one, k)[0] <= ERRORS * cost(one, k)[1]]
     return min(allowed, key=lambda k: at(one, "comparisons", k))
 
 
 def rows_of(one: dict[str, Any], *, saved: float) -> list[Row]:
-    """Cost and gain at the k of the paper; ``saved`` is the share it must save at least."""
+    """Return rows on cost and gain at the paper's k; ``saved`` is the least share it must save."""
     more, spread = cost(one, JUDGED)
     gain = "significantly faster" if saved else "can be faster"
     return [
@@ -133,7 +133,7 @@ def rows_of(one: dict[str, Any], *, saved: float) -> list[Row]:
 
 
 def tables(figures: dict[str, Any]) -> list[Table]:
-    """Everything, by k."""
+    """Return tables of all figures by k."""
     header = ("data", *("no limit" if k is None else f"k = {k}" for k in LIMITS))
     sets, retrieval = figures["sets"], figures["retrieval"]
     return [
@@ -155,7 +155,7 @@ def tables(figures: dict[str, Any]) -> list[Table]:
 
 
 def remark(figures: dict[str, Any]) -> str:
-    """Where the limit bites, which k would do, and what the saved comparisons could buy."""
+    """Describe where the limit matters, which k suffices, and what the savings could buy."""
     sets, retrieval = figures["sets"], figures["retrieval"]
     idle = [one["title"] for one in sets if ratio(one) == 1]
     parts = []
@@ -165,15 +165,15 @@ def remark(figures: dict[str, Any]) -> str:
             "tree comes to so many children, for only examples that were named wrongly are kept."
         )
     smaller = [(one, cheapest(one)) for one in sets]
-    told = [
+    choices = [
         f"{one['title']} k = {k}, {1 - ratio(one, k):.0%}"
         for one, k in smaller
         if k is not None and k < JUDGED
     ]
-    if told:
+    if choices:
         parts.append(
             "In classification a smaller k saves more, still within two standard errors of the "
-            f"error without a limit: {'; '.join(told)} of the comparisons."
+            f"error without a limit: {'; '.join(choices)} of the comparisons."
         )
     large = [one["title"] for one, k in smaller if k is None or k >= JUDGED]
     if large:
@@ -195,7 +195,7 @@ def remark(figures: dict[str, Any]) -> str:
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """Error and comparisons of each set against k, relative to no limit."""
+    """Draw error and comparisons of each data set against k, relative to no limit."""
     figure, axes = plots.panels(["Error", "Comparisons"], height=4.4)
     places = np.arange(len(figures["k"]))
     names = ["no\nlimit" if k is None else str(k) for k in figures["k"]]

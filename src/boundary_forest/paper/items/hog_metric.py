@@ -42,7 +42,7 @@ RULE = (
 
 
 def features(X: NDArray[Any], kind: Hog) -> NDArray[np.float32]:
-    """The HOG vectors of rows of 28 x 28 pixels."""
+    """Return the HOG vectors of rows of 28 x 28 pixels."""
     from skimage.feature import hog
 
     orientations, cell, block = kind
@@ -63,20 +63,20 @@ def features(X: NDArray[Any], kind: Hog) -> NDArray[np.float32]:
 
 
 def named(kind: Hog) -> str:
-    """In words."""
+    """Return the HOG's parameters in words."""
     orientations, cell, block = kind
     return f"{orientations} orientations, {cell} x {cell} pixels, blocks of {block} x {block}"
 
 
 def held_out(data: Task, most: int) -> Task:
-    """Rows of the training set alone: some to learn, some to judge the candidates by."""
+    """Split the training set: some rows to learn, some to judge the candidates by."""
     X, y = data.X_train[:most], data.y_train[:most]
     judges = np.arange(len(X)) % HELD_OUT == 0
     return Task(data.name, X[~judges], y[~judges], X[judges], y[judges], False)
 
 
 def error_of(data: Task, kind: Hog | None, context: Context) -> dict[str, Any]:
-    """Per cent wrong, and the number of features; None is raw pixels."""
+    """Return the per cent wrong and the number of features; None stands for raw pixels."""
     forest = BoundaryForestClassifier(
         n_estimators=N_TREES, max_children=K, n_jobs=context.n_jobs, random_state=context.seed
     )
@@ -91,7 +91,7 @@ def error_of(data: Task, kind: Hog | None, context: Context) -> dict[str, Any]:
 
 
 def run(context: Context) -> Result:
-    """Choose on the training set, then learn all of it and ask the test set."""
+    """Choose on the training set, then learn all of it and classify the test set."""
     data = task(context, "mnist", context.pick(tiny=120, quick=5_000, full=None))
     tried = held_out(data, context.pick(tiny=120, quick=3_000, full=24_000))
     kinds = HOGS[:: context.pick(tiny=4, quick=3, full=1)]
@@ -124,19 +124,19 @@ def run(context: Context) -> Result:
 
 
 def remark(figures: dict[str, Any], near: float) -> str:
-    """Which HOG it is, and what it is worth."""
+    """Describe which HOG was chosen, and what it gains."""
     ours, pixels = figures["hog"]["error"], figures["pixels"]["error"]
-    said = (
+    text = (
         f"The HOG chosen has {named(tuple(figures['chosen']))}: {figures['hog']['D']:,} features. "
         f"With it the forest errs {ours:.2f} %, with raw pixels {pixels:.2f} %."
     )
     if ours > PAPER:
-        said += (
+        text += (
             f" It is {2 * (ours - PAPER) / near:.1f} standard errors above the paper's. The paper "
             "does not tell its HOG, and scikit-image's, with hard bins and blocks normalised by "
             "L2-Hys, need not be the same."
         )
-    return said
+    return text
 
 
 ITEMS = (

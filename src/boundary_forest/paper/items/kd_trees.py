@@ -34,7 +34,7 @@ RULE = (
 
 @dataclass(frozen=True)
 class Search:
-    """Rows to search, rows to ask, and what is known of them."""
+    """Rows to search, queries, and what is known of them."""
 
     title: str
     X: NDArray[Any]
@@ -43,35 +43,35 @@ class Search:
     y_queries: NDArray[Any] | None = None
 
     def error(self, nearest: NDArray[Any]) -> float | None:
-        """Per cent of the queries whose neighbour has another class."""
+        """Return the per cent of the queries whose neighbour has another class."""
         if self.y is None:
             return None
         return float(100 * (self.y[nearest] != self.y_queries).mean())
 
 
 def searches(context: Context) -> Iterator[Search]:
-    """The sets at hand; many dimensions and many rows are cut."""
+    """Yield the available data sets, large ones cut, and the hypercube."""
     most = {"mnist": context.pick(tiny=300, quick=1_500, full=10_000)}
-    asked = context.pick(tiny=50, quick=300, full=2_000)
+    n_queries = context.pick(tiny=50, quick=300, full=2_000)
     for name in SETS:
         for found in present(context, most.get(name), [name]):
             learned = context.pick(tiny=300, quick=3_000, full=None)
             X, y = found.X_train[:learned], found.y_train[:learned]
             title = f"{name}, N = {len(X):,}"
-            yield Search(title, X, found.X_test[:asked], y, found.y_test[:asked])
-    cube = streams.hypercube(context, D_CUBE, asked)
+            yield Search(title, X, found.X_test[:n_queries], y, found.y_test[:n_queries])
+    cube = streams.hypercube(context, D_CUBE, n_queries)
     n = context.pick(tiny=300, quick=5_000, full=20_000)
     yield Search(f"hypercube, D = {D_CUBE}, N = {n:,}", cube.rows(0, n), cube.queries)
 
 
 def quickest(search: Any, queries: NDArray[Any]) -> tuple[Any, float]:
-    """Distances and neighbours, and the seconds of the quickest of some turns."""
+    """Return distances and neighbours, and the seconds of the quickest of several turns."""
     turns = [timed(search.kneighbors, queries) for _ in range(TURNS)]
     return turns[0][0], min(seconds for _, seconds in turns)
 
 
 def exhaustive(of: Search) -> dict[str, Any]:
-    """1-NN: distances, error and seconds."""
+    """Return distances, error and seconds of 1-NN."""
     search: Any = make("1-NN").fit(of.X)
     (distances, nearest), seconds = quickest(search, of.queries)
     return {
@@ -82,7 +82,7 @@ def exhaustive(of: Search) -> dict[str, Any]:
 
 
 def sweep(of: Search, n_trees: int, distances: list[float], seed: int) -> dict[str, Any]:
-    """Points are added one by one, as in the paper; then asked for each share to be visited."""
+    """Add points one by one, as in the paper; then query with each share to be visited."""
     trees: Any = make("R-kd", n_trees=n_trees, random_state=seed)
     _, learn_s = timed(trees.fit, of.X)
     found: dict[str, Any] = {"learn_s": learn_s, "error": [], "missed": [], "seconds": []}
@@ -96,19 +96,19 @@ def sweep(of: Search, n_trees: int, distances: list[float], seed: int) -> dict[s
 
 
 def run(context: Context) -> Result:
-    """Every number of trees with every share, on every set at hand."""
+    """Measure every number of trees with every share, on every available data set."""
     figures: dict[str, Any] = {"shares": SHARES, "trees": TREES, "sets": {}}
     rows, table = [], []
     for of in searches(context):
         context.expect(len(TREES) + 1)
-        asked = len(of.queries)
-        exact = context.step(f"{of.title}, {asked} asked, 1-NN", exhaustive, of)
+        n_queries = len(of.queries)
+        exact = context.step(f"{of.title}, {n_queries} asked, 1-NN", exhaustive, of)
         distances = exact.pop("distances")
         by_trees = []
         for n in TREES:
-            key = f"{of.title}, {asked} asked, trees={n}"
+            key = f"{of.title}, {n_queries} asked, trees={n}"
             by_trees.append(context.step(key, sweep, of, n, distances, context.seed))
-        figures["sets"][of.title] = {"exact": exact, "trees": by_trees, "asked": asked}
+        figures["sets"][of.title] = {"exact": exact, "trees": by_trees, "asked": n_queries}
         rows += claims(of.title, figures["sets"][of.title])
         for n, got in zip(TREES, by_trees, strict=True):
             for i, share in enumerate(SHARES):
@@ -122,15 +122,15 @@ def run(context: Context) -> Result:
 
 
 def claims(title: str, of: dict[str, Any]) -> list[Row]:
-    """The paper's two on one set."""
+    """Return rows on the paper's two claims for one data set."""
     at = SHARES.index(PAPER_SHARE)
     missed = {n: got["missed"][at] for n, got in zip(TREES, of["trees"], strict=True)}
-    told = f"{title}: queries that miss their nearest, 4 trees, 10 %"
-    rows = [Row(told, None, missed[PAPER_TREES], unit="%")]
+    what = f"{title}: queries that miss their nearest, 4 trees, 10 %"
+    rows = [Row(what, None, missed[PAPER_TREES], unit="%")]
     if of["exact"]["error"] is None:
         best = min(missed, key=lambda n: missed[n])
-        told = f"{title}: fewest missed at 10 %"
-        return [*rows, Row(told, "4 trees", f"{best} trees: {missed[best]:.3g} %")]
+        what = f"{title}: fewest missed at 10 %"
+        return [*rows, Row(what, "4 trees", f"{best} trees: {missed[best]:.3g} %")]
     errors = {n: got["error"][at] for n, got in zip(TREES, of["trees"], strict=True)}
     best = min(TREES, key=lambda n: (errors[n], abs(n - PAPER_TREES)))
     ours, exact = errors[PAPER_TREES], of["exact"]["error"]
@@ -154,29 +154,29 @@ def claims(title: str, of: dict[str, Any]) -> list[Row]:
 
 
 def remark(figures: dict[str, Any]) -> str:
-    """What more trees give and cost, which the claim leaves out."""
+    """Describe what more trees gain and cost, which the claim leaves out."""
     at, four = SHARES.index(PAPER_SHARE), TREES.index(PAPER_TREES)
     sets = figures["sets"]
     pairs = {title: (of["trees"][four], of["trees"][-1]) for title, of in sets.items()}
     fewer = [t for t, (few, many) in pairs.items() if many["missed"][at] < few["missed"][at]]
     learn = [many["learn_s"] / few["learn_s"] for few, many in pairs.values()]
     ask = [many["seconds"][at] / few["seconds"][at] for few, many in pairs.values()]
-    said = (
+    text = (
         f"The trees share the points that may be visited. {TREES[-1]} trees instead of 4 take "
         f"{min(learn):.1f} to {max(learn):.1f} times as long to learn, and {min(ask):.1f} to "
         f"{max(ask):.1f} times as long to ask at 10 %."
     )
     if fewer:
-        said += (
+        text += (
             f" They find the nearest neighbour more often on {len(fewer)} of {len(sets)} sets; "
             "where another one is found it mostly has the same class, so that the error hardly "
             "tells. In this sense 4 is a good choice rather than the best."
         )
-    return said
+    return text
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """Missed neighbours, and time, against the share visited."""
+    """Draw missed neighbours, and time, against the share visited."""
     sets = figures["sets"]
     figure, axes = plots.grid(2, len(sets))
     x = [100 * share for share in figures["shares"]]

@@ -1,4 +1,4 @@
-"""Trees learn and answer by themselves, so that cores share the work: how much faster it gets."""
+"""How much faster a forest gets with more cores: trees learn and answer independently."""
 
 from typing import Any
 
@@ -26,26 +26,26 @@ RULE = (
 
 
 def gained(speed_up: float, cores: int) -> float:
-    """1 if every core after the first brings as much as the first."""
+    """Return the efficiency: 1 if every core after the first adds as much as the first."""
     return (speed_up - 1) / (cores - 1)
 
 
 def counts() -> list[int]:
-    """Numbers of cores to try: 1, 2, 4 and so on, and all."""
+    """Return the numbers of cores to try: 1, 2, 4 and so on, and all."""
     most = cpu_count()
     return sorted({1, *(2**i for i in range(1, 10) if 2**i < most), most})
 
 
 def measured(made: Any, X: Any, y: Any, queries: Any) -> dict[str, Any]:
-    """Seconds by number of cores; the median of some turns, which take turns."""
+    """Return seconds by number of cores: the median over rounds of taking turns."""
     seconds: dict[int, list[tuple[float, float]]] = {cores: [] for cores in counts()}
     prints = set()
     for _ in range(TURNS):
         for cores, of in seconds.items():
             forest = made(cores)
             train_s = timed(forest.fit, X, y)[1]
-            ask = forest.kneighbors if y is None else forest.predict
-            of.append((train_s, timed(ask, queries)[1]))
+            query = forest.kneighbors if y is None else forest.predict
+            of.append((train_s, timed(query, queries)[1]))
             prints.add(forest.fingerprint())
     medians = {c: np.median(np.array(of), axis=0).tolist() for c, of in seconds.items()}
     return {
@@ -57,7 +57,7 @@ def measured(made: Any, X: Any, y: Any, queries: Any) -> dict[str, Any]:
 
 
 def run(context: Context) -> Result:
-    """The benchmarks, and retrieval in the hypercube."""
+    """Measure the benchmarks, and retrieval in the hypercube."""
     rows_at_most = context.pick(tiny=200, quick=15_000, full=None)
     n = context.pick(tiny=500, quick=30_000, full=200_000)
     stream = streams.hypercube(context, 100, n // 10)
@@ -91,7 +91,7 @@ def run(context: Context) -> Result:
 
 
 def _paper(name: str) -> dict[str, float]:
-    """Speed-ups with four cores."""
+    """Return the paper's speed-ups with four cores."""
     return {
         which: table["BF"][name] / table["BF-4"][name]
         for which, table in (("train_s", published.TRAINING), ("test_s", published.TESTING))
@@ -100,7 +100,7 @@ def _paper(name: str) -> dict[str, float]:
 
 
 def speed_rows(name: str, of: dict[str, Any]) -> list[Row]:
-    """Training and testing on all cores against one."""
+    """Return rows on training and testing with all cores against one."""
     cores, rows = of["cores"][-1], []
     for which, what in (("train_s", "training"), ("test_s", "testing")):
         speed_up = of[which][0] / of[which][-1]
@@ -116,7 +116,7 @@ def speed_rows(name: str, of: dict[str, Any]) -> list[Row]:
 
 
 def remark(found: dict[str, Any]) -> str:
-    """What small sets lack."""
+    """Describe what small data sets lack."""
     cores = next(iter(found.values()))["cores"][-1]
     if cores == 1:
         return "The machine has one core, so that nothing can be said."
@@ -130,7 +130,7 @@ def remark(found: dict[str, Any]) -> str:
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """Speed-up in bars, training and testing."""
+    """Draw the speed-ups of training and testing as bars."""
     found = figures["found"]
     cores = next(iter(found.values()))["cores"][-1]
     title = f"Times as fast with {cores} cores as with one"

@@ -1,8 +1,8 @@
 """Where the nodes of a classification tree are: near the boundaries between the classes.
 
 The margin of an example is its distance to the nearest example of another class, divided by that to
-the nearest other example of its own class. It does not depend on the scale. Of the examples by
-margin, the first quarter is called near a boundary.
+the nearest other example of its own class. It does not depend on the scale. The quarter of the
+examples with the smallest margins is called near a boundary.
 """
 
 from typing import Any
@@ -32,7 +32,7 @@ RULE = (
 
 
 def margins(X: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
-    """Of every example, by all distances; 0 where another class is at the same place.
+    """Return the margin of every example; 0 if another class is at the same position.
 
     Squares of bytes are summed in single precision, which holds them exactly below 2^24, and to
     six digits above.
@@ -58,13 +58,13 @@ def margins(X: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def ratio(other: NDArray[np.float64], same: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The margin from squared distances; 0 if nothing is of the same class, or all coincide."""
+    """Return the margin from squared distances; 0 if no other example is of the same class."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where((other == 0) | np.isinf(same), 0.0, np.sqrt(other / same))
 
 
 def places(margin: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Of every example by its margin, from 0; equal ones in random order."""
+    """Return every example's rank by margin, from 0; equal margins are ranked in random order."""
     order = np.lexsort((rng.random(len(margin)), margin))
     found = np.empty(len(margin), dtype=np.int64)
     found[order] = np.arange(len(margin))
@@ -72,7 +72,7 @@ def places(margin: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.
 
 
 def where(place: NDArray[np.int64], nodes: NDArray[np.int64], n_T: int) -> dict[str, Any]:
-    """Of nodes, by arrival number: share near a boundary, and how often a tenth becomes a node."""
+    """Return the share of nodes near a boundary, and the share of each tenth that became a node."""
     N = len(place)
     near = place < NEAR * N
     tenth = place * TENTHS // N
@@ -87,7 +87,7 @@ def where(place: NDArray[np.int64], nodes: NDArray[np.int64], n_T: int) -> dict[
 
 
 def measured(context: Context, task: Task) -> dict[str, Any]:
-    """One benchmark."""
+    """Measure one benchmark."""
     margin = margins(task.X_train, task.y_train)
     forest = classifier(context).fit(task.X_train, task.y_train)
     nodes = np.concatenate([arrivals for arrivals, _ in forest.trees()])
@@ -96,7 +96,7 @@ def measured(context: Context, task: Task) -> dict[str, Any]:
 
 
 def run(context: Context) -> Result:
-    """All benchmarks, and a picture in the plane."""
+    """Measure all benchmarks, and make a picture in the plane."""
     tasks = list(present(context, context.pick(tiny=150, quick=6_000, full=None)))
     context.expect(len(tasks) + 1)
     sets = [
@@ -123,13 +123,13 @@ def run(context: Context) -> Result:
 
 
 def row_of(one: dict[str, Any]) -> Row:
-    """Most, or not."""
+    """Return the row on whether most nodes are near a boundary."""
     ours = f"{one['near']:.1%}"
     return Row(WHAT.format(one["title"]), "most", ours, holds(one["near"] > MOST))
 
 
 def remark(sets: list[dict[str, Any]]) -> str:
-    """How much likelier the nearest are; what keeps a set from more; how it changes with N."""
+    """Describe how much likelier the nearest are, what limits a data set, and the change with N."""
     often = [(one["often"][0] / max(one["often"][-1], 1e-9), one["title"]) for one in sets]
     least = min(often)
     parts = [
@@ -140,13 +140,13 @@ def remark(sets: list[dict[str, Any]]) -> str:
     for one in sets:
         if one["near"] > MOST:
             continue
-        said = (
+        text = (
             f"On {one['title']} it is not most: there {one['astray']:.0%} of all examples have an "
             f"example of another class as their nearest, and a tree keeps {one['kept']:.0%} of all"
         )
         if one["kept"] > NEAR:
-            said += f", so that at most {NEAR / one['kept']:.0%} of its nodes fit into a quarter"
-        parts.append(said + ".")
+            text += f", so that at most {NEAR / one['kept']:.0%} of its nodes fit into a quarter"
+        parts.append(text + ".")
     parts.append(
         "The first examples become nodes wherever they are. Of the nodes from the second half of "
         "the stream, near a boundary are: "
@@ -160,14 +160,14 @@ def remark(sets: list[dict[str, Any]]) -> str:
 
 
 def heights(X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A landscape in the plane whose two level lines, at -1 and 1, are the boundaries."""
+    """Return the heights of a landscape whose level lines at -1 and 1 are the boundaries."""
     x, y = X[..., 0], X[..., 1]
     level: NDArray[np.float64] = 1.7 * (np.sin(2.9 * x + 0.5) + np.cos(3.3 * y - 0.9 * x + 0.3))
     return level
 
 
 def picture(context: Context, N: int) -> dict[str, Any]:
-    """Points in a square, three classes with curved boundaries, and one tree of a forest."""
+    """Return points in a square, three classes with curved boundaries, and one tree of a forest."""
     X = context.rng(9, N).uniform(-1, 1, size=(N, 2)).round(4)
     y = np.digitize(heights(X), [-1, 1])
     forest = classifier(context).fit(X, y)
@@ -188,7 +188,7 @@ def picture(context: Context, N: int) -> dict[str, Any]:
 
 
 def draw_plane(figures: dict[str, Any]) -> Any:
-    """All examples pale, one tree's nodes and edges strong, with the true boundaries."""
+    """Draw all examples pale, one tree's nodes and edges strong, and the true boundaries."""
     from matplotlib.collections import LineCollection
     from matplotlib.figure import Figure
 
@@ -230,7 +230,7 @@ def draw_plane(figures: dict[str, Any]) -> Any:
 
 
 def draw_tenths(figures: dict[str, Any]) -> Any:
-    """How often each tenth of the examples becomes a node."""
+    """Draw the share of each tenth of the examples that became a node."""
     figure, (ax,) = plots.panels(["Which examples become nodes"], width=6.4)
     for color, one in zip(plots.COLORS, [*figures["sets"], figures["plane"]], strict=False):
         often = 100 * np.array(one["often"])

@@ -18,12 +18,12 @@ RULE = (
 
 
 def total(of: dict[str, Any], name: str) -> float:
-    """Seconds to train and to test."""
+    """Return the seconds of training and testing together."""
     return float(of[name]["train_s"] + of[name]["test_s"])
 
 
 def run(context: Context) -> Result:
-    """Errors and times of both, from the tables."""
+    """Compare errors and times of both, from the tables."""
     found = contests.held(context, ("BF", *K_NN))
     rows = []
     for data, of in found.items():
@@ -63,7 +63,7 @@ def run(context: Context) -> Result:
 
 
 def fraction(data: str) -> float | None:
-    """The paper's, where it has true testing times."""
+    """Return the paper's fraction, if it has true testing times."""
     if data not in published.TESTING["BF"]:
         return None
     bf = published.TRAINING["BF"][data] + published.TESTING["BF"][data]
@@ -71,24 +71,24 @@ def fraction(data: str) -> float | None:
 
 
 def remark(found: contests.Figures) -> str:
-    """Where the fraction is none, and why."""
+    """Describe where the forest takes no less time, and why."""
     slower = [data for data, of in found.items() if total(of, "BF") >= total(of, "1-NN")]
-    said = (
+    text = (
         "The paper's k-NN is Weka's; scikit-learn's is a product of matrices, some 200 times as "
         "fast on mnist. Training a forest costs as much whether few examples are asked afterwards "
         "or many, and k-NN has no training, so that the fraction falls with the number of queries "
         "and with N: the forest's cost of a query grows as log N, k-NN's as N."
     )
     if slower:
-        said += (
+        text += (
             f" Where the set is small, the product of matrices wins over training and testing "
             f"together: {', '.join(slower)}."
         )
-    return said
+    return text
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """Bars of seconds, training and testing, beside k-NN's."""
+    """Draw bars of seconds, training and testing, beside k-NN's."""
     found = figures["found"]
     figure, axes = plots.panels([of["title"] for of in found.values()], width=2.2, height=3.2)
     for ax, of in zip(axes, found.values(), strict=True):

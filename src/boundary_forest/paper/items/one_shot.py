@@ -1,4 +1,4 @@
-"""Immediate one-shot learning: shown (x, c) and asked x at once, the forest says c."""
+"""Immediate one-shot learning: after (x, c) is learned, the forest predicts c for x at once."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ RULE = (
 
 
 def contradict(X: NDArray[Any], y: NDArray[Any]) -> list[bool]:
-    """Whether the same row came before with another class."""
+    """Return whether the same row came before with another class."""
     seen: dict[bytes, set[Any]] = {}
     found = []
     for row, label in zip(X, y.tolist(), strict=True):
@@ -34,7 +34,7 @@ def contradict(X: NDArray[Any], y: NDArray[Any]) -> list[bool]:
 
 
 def streamed(context: Context, task: Task) -> dict[str, Any]:
-    """Every example is asked, learned, and asked again."""
+    """Predict every example, learn it, and predict it again."""
     X, y = task.X_train, task.y_train
     forest = classifier(context)
     before, after = np.zeros(len(y), dtype=bool), np.zeros(len(y), dtype=bool)
@@ -62,7 +62,7 @@ def streamed(context: Context, task: Task) -> dict[str, Any]:
 
 
 def run(context: Context) -> Result:
-    """All benchmarks as streams."""
+    """Measure all benchmarks as streams."""
     tasks = list(present(context, context.pick(tiny=120, quick=500, full=None)))
     context.expect(len(tasks))
     sets = [
@@ -92,14 +92,14 @@ def run(context: Context) -> Result:
 
 
 def row_of(one: dict[str, Any]) -> Row:
-    """One stream."""
+    """Return the row of one stream."""
     n = one["judged"]
     ours = f"{one['right']:,} of {n:,}; {one['before']:,} before being shown"
     return Row(WHAT.format(one["title"]), "all", ours, holds(one["right"] == n))
 
 
 def remark(sets: list[dict[str, Any]]) -> str:
-    """What was left out, and why nothing else can go wrong."""
+    """Describe what was left out, and why nothing else can go wrong."""
     out = [one for one in sets if one["n"] > one["judged"]]
     parts = [
         "An example is asked along the path by which it was learned. Where a tree's answer was "
@@ -118,7 +118,7 @@ def remark(sets: list[dict[str, Any]]) -> str:
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """What was wrong before and just after each example was shown, along the streams."""
+    """Draw the errors just before and just after each example was learned, along the streams."""
     figure, (ax,) = plots.panels(["Asked before and after being shown"], width=6.4)
     for color, one in zip(plots.COLORS, figures["sets"], strict=False):
         ax.plot(one["ends"], one["wrong_before"], "o-", color=color, label=one["title"])

@@ -1,7 +1,7 @@
 """Comparisons of a query against N: a power law without a limit k, a logarithm with one.
 
-The same forest without a limit and with k children at most are the same tree until a node has k; a
-line is said to depart when it is 5 % below the unlimited one.
+A forest without a limit and one with at most k children are the same until a node has k; a line is
+said to depart when it is 5 % below the unlimited one.
 """
 
 from collections.abc import Callable, Iterable
@@ -41,12 +41,12 @@ RULE = (
 
 
 def key(k: int | None) -> str:
-    """How a limit is named in figures and legends."""
+    """Return the name of a limit in figures and legends."""
     return "none" if k is None else str(k)
 
 
 def measured(context: Context, stream: Stream, least: int, most: int) -> dict[str, Any]:
-    """The lines of all k, and those of shuffled streams."""
+    """Return the lines of all k, and those of shuffled streams."""
     ends = sizes(least, most, context.pick(tiny=9, quick=25, full=33))
     n_shuffles = context.pick(tiny=2, quick=3, full=10)
     context.expect(len(LIMITS) + n_shuffles)
@@ -73,23 +73,23 @@ def measured(context: Context, stream: Stream, least: int, most: int) -> dict[st
 
 
 def departure(figures: dict[str, Any], k: int) -> int | None:
-    """The first N at which the line has left the unlimited one."""
+    """Return the first N at which the line has departed from the unlimited one."""
     share = np.divide(figures["lines"][key(k)]["query"], figures["lines"]["none"]["query"])
     return reached(figures["N"], [-s for s in share], -DEPARTED)
 
 
 def root_full(figures: dict[str, Any], k: int) -> int | None:
-    """The first N at which most trees have a full root."""
+    """Return the first N at which most trees have a full root."""
     return reached(figures["N"], figures["lines"][key(k)]["full"], 0.5)
 
 
 def reached(N: list[int], values: list[float], value: float) -> int | None:
-    """The first N at which the values are as large as this."""
+    """Return the first N at which the values are at least this large."""
     return next((n for n, v in zip(N, values, strict=True) if v >= value), None)
 
 
 def points_of(figures: dict[str, Any], k: int | None) -> tuple[list[int], list[float]] | None:
-    """The line of k, with a limit from where most roots are full on; None if that is too short."""
+    """Return the line of k, if limited from where most roots are full; None if too short."""
     first = figures["N"][0] if k is None else root_full(figures, k)
     start = len(figures["N"]) if first is None else figures["N"].index(first)
     N, y = figures["N"][start:], figures["lines"][key(k)]["query"][start:]
@@ -97,9 +97,9 @@ def points_of(figures: dict[str, Any], k: int | None) -> tuple[list[int], list[f
 
 
 def law_of(figures: dict[str, Any], k: int | None) -> dict[str, Any] | None:
-    """Both laws on the line of k, and ``factors``: how many times the power law errs as much.
+    """Fit both laws to the line of k; ``factors`` are the power law's errors over the logarithm's.
 
-    The first factor is by points evenly spread in log N, the second by points evenly spread in N.
+    The first factor is for points evenly spaced in log N, the second for points evenly spaced in N.
     """
     points = points_of(figures, k)
     law, even = (judged(*points), judged_evenly(*points)) if points else (None, None)
@@ -107,7 +107,7 @@ def law_of(figures: dict[str, Any], k: int | None) -> dict[str, Any] | None:
 
 
 def unlimited_row(figures: dict[str, Any]) -> Row:
-    """A power law with a power below 0.5."""
+    """Return the row on a power law with a power below 0.5."""
     law = law_of(figures, None)
     assert law is not None
     by_log, by_n = (1 / factor for factor in law["factors"])
@@ -120,7 +120,7 @@ def unlimited_row(figures: dict[str, Any]) -> Row:
 
 
 def limited_row(figures: dict[str, Any], k: int) -> Row:
-    """A logarithm once the roots are full."""
+    """Return the row on a logarithm once the roots are full."""
     what, law = f"k = {k}: logarithm once roots are full", law_of(figures, k)
     if law is None:
         return Row(what, "power law errs ≥ 5 times as much", "roots get full too late to tell")
@@ -134,24 +134,24 @@ def limited_row(figures: dict[str, Any], k: int) -> Row:
 
 
 def switch_row(figures: dict[str, Any], k: int) -> Row:
-    """The line departs at about the time when nodes, and the root, get full."""
-    what, said = f"k = {k}: departs when nodes get full", "at about the same N"
+    """Return the row on the line departing about when nodes, and the root, get full."""
+    what, paper = f"k = {k}: departs when nodes get full", "at about the same N"
     at, root = departure(figures, k), root_full(figures, k)
     first = reached(figures["N"], figures["lines"][key(k)]["widest"], k)
     if at is None or first is None:
-        return Row(what, said, "not departed yet")
+        return Row(what, paper, "not departed yet")
     latest = root or figures["N"][-1]
-    root_told = f"{root:,}" if root else f"beyond {latest:,}"
+    root_text = f"{root:,}" if root else f"beyond {latest:,}"
     return Row(
         what,
-        said,
-        f"departs at {at:,}; first full nodes at {first:,}, full roots at {root_told}",
+        paper,
+        f"departs at {at:,}; first full nodes at {first:,}, full roots at {root_text}",
         holds(first / AROUND <= at <= AROUND * latest),
     )
 
 
 def spread_row(figures: dict[str, Any]) -> Row:
-    """Standard deviation over shuffles, as a share of the mean."""
+    """Return the row on the standard deviation over shuffles, as a share of the mean."""
     last = [shuffle[-1] for shuffle in figures["shuffles"]]
     spread = float(np.std(last, ddof=1) / np.mean(last))
     n, where = len(last), figures["shuffled_N"][-1]
@@ -164,7 +164,7 @@ def spread_row(figures: dict[str, Any]) -> Row:
 
 
 def children_row(figures: dict[str, Any]) -> Row:
-    """Without a limit, no node of MNIST has 60 children."""
+    """Return the row on no node of MNIST having 60 children without a limit."""
     most = figures["lines"]["none"]["most"][-1]
     return Row(
         f"most children of any node, no limit, N = {figures['N'][-1]:,}",
@@ -175,7 +175,7 @@ def children_row(figures: dict[str, Any]) -> Row:
 
 
 def result(figures: dict[str, Any], more: list[Row], about: str = "") -> Result:
-    """Rows of all claims, and a remark on those that differ."""
+    """Return the rows of all claims, and a remark on those that differ."""
     finite = [k for k in LIMITS if k is not None]
     rows = [unlimited_row(figures)]
     rows += [limited_row(figures, k) for k in finite]
@@ -185,8 +185,8 @@ def result(figures: dict[str, Any], more: list[Row], about: str = "") -> Result:
 
 
 def remark(figures: dict[str, Any], rows: list[Row]) -> str:
-    """What the lines do where they are not as the paper says, as far as the figures tell it."""
-    said = []
+    """Describe the lines where they differ from the paper, as far as the figures show it."""
+    sentences = []
     laws = {k: law for k in LIMITS if k is not None and (law := law_of(figures, k))}
     slow = {k: law for k, law in laws.items() if max(law["factors"]) < RULED_OUT}
     if slow:
@@ -196,40 +196,40 @@ def remark(figures: dict[str, Any], rows: list[Row]) -> str:
             f"{(law['log']['a'] * end + law['log']['b']) / last(figures, k) - 1:+.0%}"
             for k, law in slow.items()
         ]
-        said.append(
+        sentences.append(
             f"For k = {listed(slow)} the logarithm {'errs' if always else 'does not always err'} "
             "less than the power law, but not five times less: fitted to the first half, it is off "
             f"by {listed(off)} at the largest N."
         )
     if rows[0].verdict == DIFFERS:
         early, late = slopes(figures)
-        said.append(
+        sentences.append(
             f"Without a limit the slope of the line in logarithms is {early:.2f} in the first half "
             f"of log N and {late:.2f} in the second: no single power holds over all of it."
         )
     if rows[-1].verdict == DIFFERS and "children" in rows[-1].what:
         none = figures["lines"]["none"]
         same = [k for k in LIMITS if k and figures["lines"][key(k)]["query"] == none["query"]]
-        said.append(
+        sentences.append(
             f"Some node has {rows[-1].ours} children, the widest of the median tree "
             f"{none['widest'][-1]:g}; why the paper's trees stay below {MNIST_MOST} is not known. "
             f"Limits that change no figure here: k = {listed(same) or 'none of those tried'}."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def listed(values: Iterable[Any]) -> str:
-    """With commas."""
+    """Join the words with commas."""
     return ", ".join(map(str, values))
 
 
 def last(figures: dict[str, Any], k: int | None) -> float:
-    """The cost at the largest N."""
+    """Return the cost at the largest N."""
     return float(figures["lines"][key(k)]["query"][-1])
 
 
 def slopes(figures: dict[str, Any]) -> tuple[float, float]:
-    """Powers of the unlimited line in both halves of log N."""
+    """Return the powers of the unlimited line in both halves of log N."""
     N, y, half = figures["N"], figures["lines"]["none"]["query"], len(figures["N"]) // 2
     first, second = (
         straight_in_logs(N[part], y[part]) for part in (slice(half), slice(half, None))
@@ -238,19 +238,19 @@ def slopes(figures: dict[str, Any]) -> tuple[float, float]:
 
 
 def generated(context: Context, make: Callable[[Context, int, int], Stream]) -> dict[str, Any]:
-    """The lines for generated data in 100 dimensions."""
+    """Measure the lines for generated data in 100 dimensions."""
     stream = make(context, 100, context.pick(tiny=50, quick=1_000, full=2_000))
     most = context.pick(tiny=1_500, quick=100_000, full=1_000_000)
     return measured(context, stream, 100, most)
 
 
 def run_hypercube(context: Context) -> Result:
-    """Figure 2 (a)."""
+    """Run Figure 2 (a)."""
     return result(generated(context, streams.hypercube), [])
 
 
 def run_gaussians(context: Context) -> Result:
-    """The same picture, says the text."""
+    """Run the mixture of Gaussians, which by the text gives the same picture."""
     about = (
         f"The paper does not say which mixture; ours is {streams.N_GAUSSIANS} Gaussians in 100 "
         "dimensions, each of its own size and orientation."
@@ -259,7 +259,7 @@ def run_gaussians(context: Context) -> Result:
 
 
 def run_mnist(context: Context) -> Result:
-    """Figure 2 (b)."""
+    """Run Figure 2 (b)."""
     stream = streams.mnist(context, context.pick(tiny=50, quick=1_000, full=10_000))
     most = context.pick(tiny=1_500, quick=20_000, full=60_000)
     figures = measured(context, stream, 100, most)
@@ -267,7 +267,7 @@ def run_mnist(context: Context) -> Result:
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """The lines twice: power laws are straight on the left, logarithms on the right."""
+    """Draw the lines twice: power laws are straight on the left, logarithms on the right."""
     figure, axes = plots.panels(["Power laws are straight", "Logarithms are straight"])
     N = figures["N"]
     for color, k in zip(plots.COLORS, LIMITS, strict=False):

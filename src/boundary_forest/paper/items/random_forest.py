@@ -1,4 +1,4 @@
-"""Random forests: slower to train, faster to ask, better where few features matter."""
+"""Random forests: slower to train, faster to query, better where few features matter."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ RULE = (
 
 
 def run(context: Context) -> Result:
-    """The tables' figures, and data whose informative features are known."""
+    """Compare the tables' figures, and measure data whose informative features are known."""
     found = contests.held(context, ("BF", RF))
     noise = context.pick(tiny=(0, 10), quick=(0, 5, 20, 80), full=(0, 2, 5, 10, 20, 40, 80, 160))
     rows = [row for data, of in found.items() for row in beside(data, of)]
@@ -48,7 +48,7 @@ def run(context: Context) -> Result:
 
 
 def beside(data: str, of: dict[str, Any]) -> list[Row]:
-    """Three claims on one set."""
+    """Return rows on three claims for one data set."""
 
     def judged(claim: bool) -> str:
         return holds(claim) if of["whole"] and data != tasks.DIGITS else MEASURED
@@ -68,7 +68,7 @@ def beside(data: str, of: dict[str, Any]) -> list[Row]:
 
 
 def generated(context: Context, useless: int, n: int) -> Task:
-    """Classes by the distance from the middle, in some features; the others say nothing."""
+    """Return classes by the distance from the middle in some features; the others are noise."""
     rng = context.rng(3, useless)
     X = rng.random((2 * n, N_INFORMATIVE + useless), dtype=np.float32)
     distance = np.linalg.norm(X[:, :N_INFORMATIVE] - 0.5, axis=1)
@@ -77,7 +77,7 @@ def generated(context: Context, useless: int, n: int) -> Task:
 
 
 def with_useless(context: Context, useless: int) -> dict[str, float]:
-    """Errors of both beside so many features that say nothing."""
+    """Return the errors of both learners with so many uninformative features."""
     task = generated(context, useless, context.pick(tiny=200, quick=2_000, full=10_000))
     return {
         label: contests.measured(name, task, context.seed)["error"]
@@ -86,19 +86,19 @@ def with_useless(context: Context, useless: int) -> dict[str, float]:
 
 
 def remark(found: contests.Figures) -> str:
-    """Where a claim fails, by how much."""
+    """Describe where a claim fails, and by how much."""
     quick = [data for data, of in found.items() if of[RF]["train_s"] < of["BF"]["train_s"]]
     slow = [data for data, of in found.items() if of[RF]["test_s"] > of["BF"]["test_s"]]
-    said = "RF is scikit-learn's, compiled; the paper's is Weka's."
+    text = "RF is scikit-learn's, compiled; the paper's is Weka's."
     if quick:
-        said += f" RF is quicker to train on {', '.join(quick)}."
+        text += f" RF is quicker to train on {', '.join(quick)}."
     if slow:
-        said += f" RF is slower to ask on {', '.join(slow)}."
-    return said
+        text += f" RF is slower to ask on {', '.join(slow)}."
+    return text
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """Errors against the number of useless features."""
+    """Draw errors against the number of useless features."""
     figure, (ax,) = plots.panels([f"{N_INFORMATIVE} features matter, more do not"], width=5.6)
     for color, name in ((plots.COLORS[1], "BF"), (plots.COLORS[0], "RF")):
         ax.plot(

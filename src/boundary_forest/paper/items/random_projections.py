@@ -33,7 +33,7 @@ RULE = (
 
 
 def generated(context: Context) -> Task:
-    """Ten classes on curved sheets of 5 dimensions in 512, with noise in all of them."""
+    """Return ten classes on curved sheets of 5 dimensions in 512, with noise in all of them."""
     n = context.pick(tiny=200, quick=2_000, full=10_000)
     rng = context.rng(31)
     sheets = rng.normal(size=(10, 5, GENERATED)) / np.sqrt(5)
@@ -46,19 +46,19 @@ def generated(context: Context) -> Task:
 
 
 def tasks_at_hand(context: Context) -> Iterator[Task]:
-    """Two of the paper's, digits, and one that is generated."""
+    """Yield two of the paper's benchmarks, digits, and a generated one, if available."""
     yield from present(context, context.pick(tiny=200, quick=4_000, full=None), SETS)
     yield generated(context)
 
 
 def projection(D: int, d: int, seed: int) -> NDArray[np.float32]:
-    """A matrix that keeps squared distances on the average: normal entries of variance 1 / d."""
+    """Return a matrix that keeps squared distances on average: normal, of variance 1 / d."""
     rng = np.random.default_rng([seed, D, d])
     return np.asarray(rng.normal(size=(D, d)) / np.sqrt(d), dtype=np.float32)
 
 
 def once(of: Task, d: int | None, seed: int, context: Context) -> dict[str, float]:
-    """Error, seconds and comparisons a query and tree; d = None is unprojected."""
+    """Return error, seconds, and comparisons per query and tree; d = None is unprojected."""
     forest = BoundaryForestClassifier(
         n_estimators=N_TREES, max_children=K, n_jobs=context.n_jobs, random_state=context.seed
     )
@@ -83,7 +83,7 @@ def once(of: Task, d: int | None, seed: int, context: Context) -> dict[str, floa
 
 
 def sweep(context: Context, of: Task) -> dict[str, Any]:
-    """Several projections for each d below D, and the rows as they are."""
+    """Measure several projections for each d below D, and the rows as they are."""
     n, m, D = len(of.X_train), len(of.X_test), of.X_train.shape[1]
     dims = [d for d in context.pick(tiny=(8, 64), quick=DIMENSIONS, full=DIMENSIONS) if d < D]
     turns = context.pick(tiny=2, quick=2, full=3)
@@ -100,21 +100,21 @@ def sweep(context: Context, of: Task) -> dict[str, Any]:
 
 
 def mean(turns: list[dict[str, float]], name: str) -> float:
-    """Over the turns."""
+    """Return the mean over the turns."""
     return float(np.mean([turn[name] for turn in turns]))
 
 
 def seconds(turns: list[dict[str, float]], name: str = "both") -> float:
-    """Of the quickest turn, learning and asking together or one of them."""
+    """Return the seconds of the quickest turn: training, testing or both."""
     names = ("learn_s", "ask_s") if name == "both" else (name,)
     return min(sum(turn[n] for n in names) for turn in turns)
 
 
 def needed(D: int, n_points: int, seed: int, turns: int) -> float:
-    """How many projections keep the distances of a uniform set in the hypercube.
+    """Return how many projections keep the distances of a uniform set in the hypercube.
 
     The distortion that the share PAIRS of the pairs stay below falls as 1 / sqrt(d), so every d
-    tells where it meets KEPT; their mean is taken.
+    gives an estimate of where it meets KEPT; their mean is returned.
     """
     from scipy.spatial.distance import pdist  # type: ignore[import-untyped]
 
@@ -130,7 +130,7 @@ def needed(D: int, n_points: int, seed: int, turns: int) -> float:
 
 
 def lemma(context: Context) -> dict[str, Any]:
-    """Projections needed against D."""
+    """Measure the projections needed against D."""
     dims = context.pick(
         tiny=[50, 200, 800],
         quick=[100, 300, 1_000, 3_000],
@@ -151,7 +151,7 @@ def lemma(context: Context) -> dict[str, Any]:
 
 
 def run(context: Context) -> Result:
-    """All sets at hand, and the lemma."""
+    """Measure all available data sets, and the lemma."""
     sets, rows, lines = {}, [], []
     for of in tasks_at_hand(context):
         found = sets[of.name] = sweep(context, of)
@@ -180,7 +180,7 @@ def run(context: Context) -> Result:
 
 
 def best_d(found: dict[str, Any]) -> str | None:
-    """The quickest d whose error is the unprojected one's, or not significantly above."""
+    """Return the quickest d whose error is not significantly above the unprojected one's."""
     plain = mean(found["none"], "error")
     good = []
     for d, turns in found["projected"].items():
@@ -191,7 +191,7 @@ def best_d(found: dict[str, Any]) -> str | None:
 
 
 def claims(of: Task, found: dict[str, Any]) -> list[Row]:
-    """Whether projections that keep distances are quicker, their price, and which d has none."""
+    """Return rows on the speed-up of distance-keeping projections, their error, and the best d."""
     plain, d = mean(found["none"], "error"), str(JUDGED)
     name, rows = f"{of.title}, D = {found['D']}", []
     if d in found["projected"]:
@@ -207,12 +207,12 @@ def claims(of: Task, found: dict[str, Any]) -> list[Row]:
             ),
         ]
     best = best_d(found)
-    said = f"d = {best}" if best else "none"
-    return [*rows, Row(f"{name}: the quickest d that is as good", None, said)]
+    ours = f"d = {best}" if best else "none"
+    return [*rows, Row(f"{name}: the quickest d that is as good", None, ours)]
 
 
 def lemma_row(law: dict[str, Any]) -> Row:
-    """Whether the number of projections needed grows as log D or slower."""
+    """Return the row on whether the number of projections needed grows at most as log D."""
     first, last = law["needed"][0], law["needed"][-1]
     allowed = np.log(law["D"][-1]) / np.log(law["D"][0])
     return Row(
@@ -224,19 +224,19 @@ def lemma_row(law: dict[str, Any]) -> Row:
 
 
 def remark(figures: dict[str, Any]) -> str:
-    """What is saved and why, and what the lemma says."""
-    said = []
+    """Describe what is saved and why, and what the lemma says."""
+    sentences = []
     for name, found in figures["sets"].items():
         d = str(JUDGED) if str(JUDGED) in found["projected"] else str(found["dims"][-1])
         turns, plain = found["projected"][d], found["none"]
         parts = [seconds(turns, part) / seconds(plain, part) for part in ("learn_s", "ask_s")]
         made = mean(turns, "comparisons") / mean(plain, "comparisons")
-        said.append(
+        sentences.append(
             f"On {name} d = {d} takes {parts[0]:.2f} of the time to learn and {parts[1]:.2f} to "
             f"ask, with {made:.2f} times the comparisons, and errs {mean(turns, 'error'):.2f} % "
             f"instead of {mean(plain, 'error'):.2f} %."
         )
-    said.append(
+    sentences.append(
         "Keeping distances to a fifth is not keeping the order of the nearest ones, which is what "
         "the forest lives on: where that order matters the error rises, more examples are stored "
         "and more comparisons made. So the time falls by less than d / D, and projecting itself "
@@ -244,16 +244,16 @@ def remark(figures: dict[str, Any]) -> str:
     )
     law = figures["lemma"]
     slope = linear(np.log(law["D"]).tolist(), law["needed"])["a"]
-    said.append(
+    sentences.append(
         f"The projections needed change by {slope:+.1f} for each factor e of D, at "
         f"{np.mean(law['needed']):.0f}: the lemma's number depends on how many points there are, "
         "as their logarithm, and not on D; the paper's log D is generous."
     )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """Error and time against d, and the projections needed against D."""
+    """Draw error and time against d, and the projections needed against D."""
     titles = ["Error", "Time, learning and asking", "Projections that keep distances"]
     figure, (errors, times, law) = plots.panels(titles, width=4.4)
     for color, (name, found) in zip(plots.COLORS, figures["sets"].items(), strict=False):

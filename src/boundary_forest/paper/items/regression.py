@@ -41,7 +41,7 @@ RULE = (
 
 @dataclass(frozen=True)
 class Problem:
-    """Features standardised by the training part, and targets."""
+    """Features, standardised by the training part, and targets."""
 
     title: str
     X_train: NDArray[Any]
@@ -50,14 +50,14 @@ class Problem:
     y_test: NDArray[Any]
 
     def score(self, predicted: NDArray[Any]) -> dict[str, float]:
-        """R² and the mean absolute error."""
+        """Return R² and the mean absolute error."""
         left = np.sum((predicted - self.y_test) ** 2)
         spread = np.sum((self.y_test - self.y_test.mean()) ** 2)
         return {"r2": float(1 - left / spread), "mae": float(abs(predicted - self.y_test).mean())}
 
 
 def standardised(title: str, *parts: NDArray[Any]) -> Problem:
-    """By mean and standard deviation of the rows that are learned."""
+    """Standardise by mean and standard deviation of the training rows."""
     X_train, y_train, X_test, y_test = parts
     mean, sd = X_train.mean(axis=0), X_train.std(axis=0)
     sd = np.where(sd > 0, sd, 1)
@@ -65,7 +65,7 @@ def standardised(title: str, *parts: NDArray[Any]) -> Problem:
 
 
 def problems(context: Context) -> Iterator[Problem]:
-    """Those at hand, and a function with more and more noise."""
+    """Yield the available problems, and a function with more and more noise."""
     from sklearn.datasets import make_friedman1
 
     most = context.pick(tiny=200, quick=5_000, full=None)
@@ -83,7 +83,7 @@ def problems(context: Context) -> Iterator[Problem]:
 
 
 def k_nn(of: Problem) -> list[dict[str, float]]:
-    """scikit-learn's, for each number of neighbours."""
+    """Return the scores of scikit-learn's k-NN for each number of neighbours."""
     from sklearn.neighbors import KNeighborsRegressor
 
     found = KNeighborsRegressor(max(NEIGHBOURS)).fit(of.X_train, of.y_train)
@@ -92,7 +92,7 @@ def k_nn(of: Problem) -> list[dict[str, float]]:
 
 
 def forest_of(of: Problem, kind: Forest, context: Context) -> dict[str, float]:
-    """Scores, share of the examples in a tree, and neighbours that are averaged."""
+    """Return scores, the share of the examples in a tree, and the neighbours averaged."""
     n_trees, epsilon, offline = kind
     threshold = epsilon if isinstance(epsilon, str) else epsilon * float(of.y_train.std())
     forest = BoundaryForestRegressor(
@@ -103,17 +103,19 @@ def forest_of(of: Problem, kind: Forest, context: Context) -> dict[str, float]:
         n_jobs=context.n_jobs,
         random_state=context.seed,
     ).fit(of.X_train, of.y_train)
-    asked = of.X_test[:AVERAGED_OVER]
+    queries = of.X_test[:AVERAGED_OVER]
     return {
         **of.score(forest.predict(of.X_test)),
-        **averaged(of.X_train, asked, forest.apply(asked)),
+        **averaged(of.X_train, queries, forest.apply(queries)),
         "kept": float(np.mean(forest.stats()["nodes_per_tree"]) / len(of.X_train)),
     }
 
 
 def averaged(X: NDArray[Any], queries: NDArray[Any], answers: NDArray[Any]) -> dict[str, float]:
-    """Means over queries of the distinct examples among the trees' answers, and of how many equal
-    ones they amount to: 1 / sum of squared weights, Shepard's, an example's from all its trees.
+    """Return means over queries of the distinct examples found, and of their effective number.
+
+    The effective number is 1 / sum of squared weights, Shepard's, an example's weight being that of
+    all its trees.
     """
     distinct, effective = [], []
     for query, row in zip(queries, answers, strict=True):
@@ -127,14 +129,14 @@ def averaged(X: NDArray[Any], queries: NDArray[Any], answers: NDArray[Any]) -> d
 
 
 def named(kind: Forest) -> str:
-    """In words."""
+    """Return the forest's parameters in words."""
     n_trees, epsilon, offline = kind
     how = epsilon if isinstance(epsilon, str) else f"{epsilon:g} sd"
     return f"forest, n_T = {n_trees}, epsilon {how}{', offline' if offline else ''}"
 
 
 def run(context: Context) -> Result:
-    """Every forest and every k on every problem at hand."""
+    """Measure every forest and every k on every available problem."""
     sets: dict[str, Any] = {}
     rows: list[Row] = []
     for of in problems(context):
@@ -178,9 +180,9 @@ def _lines(title: str, of: dict[str, Any]) -> list[list[Any]]:
 
 
 def remark(sets: dict[str, Any]) -> str:
-    """Why it is worse where it is, as far as the figures show it."""
+    """Describe why the forest is worse where it is, as far as the figures show it."""
     at = NEIGHBOURS.index(K_NN)
-    said = []
+    sentences = []
     for title, of in sets.items():
         ours, theirs = of["forests"][0], of["k_nn"][at]["r2"]
         if ours["r2"] >= theirs - COMPARABLE:
@@ -199,20 +201,20 @@ def remark(sets: dict[str, Any]) -> str:
                 " A larger epsilon does not help: the trees then store the exceptions and answer "
                 f"with them (1 sd: R² {dull['r2']:.3f}, {dull['kept']:.0%} kept)."
             )
-        said.append(text)
+        sentences.append(text)
     noisy = sets[f"friedman, noise {NOISES[-1]:g}"]
     ours, theirs = noisy["forests"][0], noisy["k_nn"][at]["r2"]
-    said.append(
+    sentences.append(
         f"Noise alone is {'not ' if ours['r2'] >= theirs - COMPARABLE else ''}what makes it worse: "
         f"on the generated function with noise as strong as the function the forest has "
         f"{ours['r2']:.3f}, {K_NN}-NN {theirs:.3f}, for there the trees' answers are worth "
         f"{ours['effective']:.1f} neighbours."
     )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def like(of: dict[str, Any]) -> str:
-    """Between which k the forest's R² lies."""
+    """Describe between which k the forest's R² lies."""
     r2 = of["forests"][0]["r2"]
     below = [k for k, got in zip(NEIGHBOURS, of["k_nn"], strict=True) if got["r2"] <= r2]
     if not below:
@@ -222,7 +224,7 @@ def like(of: dict[str, Any]) -> str:
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """R² of k-NN against k, and of the forests against the neighbours they average."""
+    """Draw R² of k-NN against k, and of the forests against the neighbours they average."""
     sets = figures["sets"]
     figure, axes = plots.grid(1, len(sets), width=3.0, height=3.2)
     shown = ((0, "o", "epsilon auto"), (4, "s", "epsilon 1 sd"), (6, "D", "offline"))

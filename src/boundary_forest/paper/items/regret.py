@@ -1,6 +1,6 @@
 """What is lost by learning online: the forest beside the offline forest, OBF.
 
-Each tree of the offline forest is shown its own shuffle of the data. Both learn the same examples
+Each tree of the offline forest gets its own shuffle of the data. Both learn the same examples
 from the same seeds; the regret is (error of BF - error of OBF) / error of BF.
 """
 
@@ -36,37 +36,37 @@ RULE = (
 
 
 def regret(online: float, offline: float) -> float:
-    """Per cent of the online forest's error that the offline one does not make."""
+    """Return the per cent of the online forest's error that the offline one avoids."""
     return 100 * (online - offline) / online if online else 0.0
 
 
-def same_mistake(said: NDArray[Any], y: NDArray[Any]) -> float:
-    """How often two trees name the same wrong class: mean over rows and pairs of columns."""
-    n = said.shape[1]
-    wrong = said != y[:, None]
-    counts = np.stack([(wrong & (said == c)).sum(axis=1) for c in np.unique(said)], axis=1)
+def same_mistake(answers: NDArray[Any], y: NDArray[Any]) -> float:
+    """Return how often two trees predict the same wrong class, over rows and pairs of trees."""
+    n = answers.shape[1]
+    wrong = answers != y[:, None]
+    counts = np.stack([(wrong & (answers == c)).sum(axis=1) for c in np.unique(answers)], axis=1)
     return float(np.mean((counts * (counts - 1.0)).sum(axis=1) / (n * (n - 1))))
 
 
 def measured(context: Context, task: Task, shuffle: int) -> dict[str, dict[str, float]]:
-    """Both forests on one shuffle: error, error of a tree alone, and of two trees alike."""
+    """Return both forests' errors, single trees' errors, and shared mistakes, on one shuffle."""
     order = context.rng(7, shuffle).permutation(len(task.X_train))
     X, y = task.X_train[order], task.y_train[order]
     found = {}
     for kind in KINDS:
         forest = classifier(context, offline=kind == "OBF", random_state=context.seed + shuffle)
         forest.fit(X, y)
-        said = votes(forest, y, task.X_test)
+        answers = votes(forest, y, task.X_test)
         found[kind] = {
             "error": task.error(forest.predict(task.X_test)),
-            "tree": 100 * float((said != task.y_test[:, None]).mean()),
-            "same": 100 * same_mistake(said, task.y_test),
+            "tree": 100 * float((answers != task.y_test[:, None]).mean()),
+            "same": 100 * same_mistake(answers, task.y_test),
         }
     return found
 
 
 def run(context: Context) -> Result:
-    """All benchmarks, over shuffles."""
+    """Measure all benchmarks over shuffles."""
     tasks = list(present(context, context.pick(tiny=150, quick=12_000, full=None)))
     shuffles = {
         task.name: context.pick(tiny=2, quick=3, full=10 if len(task.X_train) < 20_000 else 5)
@@ -82,7 +82,7 @@ def run(context: Context) -> Result:
         ]
         sets.append({"name": task.name, "title": task.title, **summary(lines, task)})
     rows = [row_of(one) for one in sets]
-    rows += absent_rows(context, WHAT, {name: said(name) for name in BENCHMARKS}, "%")
+    rows += absent_rows(context, WHAT, {name: claimed(name) for name in BENCHMARKS}, "%")
     table = Table(
         "Means over shuffles, ± standard error; per cent",
         (
@@ -105,7 +105,7 @@ def run(context: Context) -> Result:
 
 
 def summary(lines: list[dict[str, dict[str, float]]], task: Task) -> dict[str, Any]:
-    """Figures of one set, as lists over the shuffles."""
+    """Return the figures of one data set, as lists over the shuffles."""
     by_kind = {k: {name: [of[k][name] for of in lines] for name in lines[0][k]} for k in KINDS}
     errors = (by_kind[k]["error"] for k in KINDS)
     return {
@@ -117,32 +117,34 @@ def summary(lines: list[dict[str, dict[str, float]]], task: Task) -> dict[str, A
 
 
 def standard_error(values: list[float]) -> float:
-    """Of the mean; 0 for a single value."""
+    """Return the standard error of the mean; 0 for a single value."""
     return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
 def errors_of(one: dict[str, Any], kind: str) -> tuple[str, float | None]:
-    """Ours with its standard error, and the paper's."""
+    """Return our error with its standard error, and the paper's."""
     errors = one[kind]["error"]
     paper = PAPER[one["name"]][KINDS.index(kind)] if one["judged"] else None
     return f"{np.mean(errors):.2f} ± {standard_error(errors):.2f}", paper
 
 
-def said(name: str) -> str:
-    """What the paper says, and what its table comes to where it has the set."""
+def claimed(name: str) -> str:
+    """Return the paper's claim, with the regret of its table if it has the data set."""
     claim = f"< {MOST:g} %"
     return f"{claim} ({regret(*PAPER[name]):.1f} % by Table 2)" if name in PAPER else claim
 
 
 def row_of(one: dict[str, Any]) -> Row:
-    """The mean beside the claim."""
+    """Return the row of the mean beside the claim."""
     mean, error = float(np.mean(one["regret"])), standard_error(one["regret"])
     verdict = holds(mean < MOST) if one["judged"] else MEASURED
-    return Row(WHAT.format(one["title"]), said(one["name"]), f"{mean:.1f} ± {error:.1f} %", verdict)
+    return Row(
+        WHAT.format(one["title"]), claimed(one["name"]), f"{mean:.1f} ± {error:.1f} %", verdict
+    )
 
 
 def remark(sets: list[dict[str, Any]]) -> str:
-    """Which sets differ, on which side, and what the offline trees gain."""
+    """Describe which data sets differ, on which side, and what the offline trees gain."""
     parts = []
     for one in sets:
         mean, error = float(np.mean(one["regret"])), standard_error(one["regret"])
@@ -167,13 +169,13 @@ def remark(sets: list[dict[str, Any]]) -> str:
 
 
 def change(one: dict[str, Any], name: str) -> float:
-    """By what share of itself the online figure changes offline."""
+    """Return the relative change of a figure from online to offline."""
     online, offline = (float(np.mean(one[k][name])) for k in KINDS)
     return (offline - online) / online if online else 0.0
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """Regret of every shuffle and the mean beside the 10 %; and the errors it is made of."""
+    """Draw the regret of every shuffle, the mean beside the 10 %, and the errors it is made of."""
     sets = figures["sets"]
     names = [one["title"].replace(", ", "\n") for one in sets]
     figure, (left, right) = plots.panels(["Regret, in % of the error", "Errors over the shuffles"])

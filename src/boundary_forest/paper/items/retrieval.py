@@ -35,7 +35,7 @@ RULE = (
 
 
 def ranks(stream: Stream, N: int, found: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Of the examples found, one a column, among the first N by distance from the query; from 1."""
+    """Return the ranks, from 1, of the examples found, among the first N by distance."""
     queries = stream.queries.astype(np.float64)
     own = np.stack([_scores(queries, stream, column) for column in found.T], axis=1)
     closer = np.zeros(found.shape, dtype=np.int64)
@@ -48,7 +48,7 @@ def ranks(stream: Stream, N: int, found: NDArray[np.int64]) -> NDArray[np.int64]
 
 
 def _scores(queries: Rows, stream: Stream, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
-    """|x|² - 2 q x orders examples x as their distance from q does.
+    """Return |x|² - 2 q x, which orders examples x as their distance from q does.
 
     The sum is taken in another order than in the matrix product. A margin, far below the difference
     of two neighbours, keeps x* from being closer than itself.
@@ -65,7 +65,7 @@ def _scores(queries: Rows, stream: Stream, numbers: NDArray[np.int64]) -> NDArra
 
 
 def measured(context: Context, stream: Stream, most: int) -> dict[str, Any]:
-    """The fraction f at each N for each number of trees; one step for each N."""
+    """Return the fraction f at each N for each number of trees; one step for each N."""
     ends = sizes(min(LEAST, most // 10), most, context.pick(tiny=6, quick=10, full=17))
     context.expect(len(ends))
     forests = {
@@ -98,7 +98,7 @@ def measured(context: Context, stream: Stream, most: int) -> dict[str, Any]:
 
 
 def law_of(figures: dict[str, Any], n_T: int) -> dict[str, float] | None:
-    """The power law where there is room for one."""
+    """Fit the power law where there are enough points."""
     pairs = zip(figures["N"], figures["lines"][str(n_T)]["f"], strict=True)
     room = [(N, f) for N, f in pairs if f * N > ROOM - 0.5]
     if len(room) < FEWEST:
@@ -107,7 +107,7 @@ def law_of(figures: dict[str, Any], n_T: int) -> dict[str, float] | None:
 
 
 def power_row(figures: dict[str, Any], n_T: int) -> Row:
-    """One line's law."""
+    """Return the row on one line's power."""
     what, paper = f"n_T = {n_T}: f falls as a power law", "power not told"
     law = law_of(figures, n_T)
     if law is None:
@@ -121,7 +121,7 @@ def power_row(figures: dict[str, Any], n_T: int) -> Row:
 
 
 def result(figures: dict[str, Any]) -> Result:
-    """Powers and their verdicts."""
+    """Return the powers and their verdicts."""
     rows = [power_row(figures, n_T) for n_T in N_TREES]
     few, many = (figures["lines"][str(n_T)]["f"] for n_T in N_TREES)
     worse = sum(m > f for f, m in zip(few, many, strict=True))
@@ -145,21 +145,21 @@ def result(figures: dict[str, Any]) -> Result:
 
 
 def run_hypercube(context: Context) -> Result:
-    """Figure 1 (a)."""
+    """Run Figure 1 (a)."""
     stream = streams.hypercube(context, 100, context.pick(tiny=100, quick=4_000, full=5_000))
     most = context.pick(tiny=1_000, quick=30_000, full=1_000_000)
     return result(measured(context, stream, most))
 
 
 def run_mnist(context: Context) -> Result:
-    """Figure 1 (b)."""
+    """Run Figure 1 (b)."""
     stream = streams.mnist(context, context.pick(tiny=100, quick=1_000, full=10_000))
     most = context.pick(tiny=1_000, quick=15_000, full=60_000)
     return result(measured(context, stream, most))
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """Fractions against N, straight where they are a power law."""
+    """Draw fractions against N, straight where they follow a power law."""
     figure, (ax,) = plots.panels([f"Best fraction f that holds x* with {CHANCE:.0%} chance"])
     for color, (n_T, line) in zip(plots.COLORS, figures["lines"].items(), strict=False):
         ax.plot(figures["N"], line["f"], "o", color=color, label=f"n_T = {n_T}, k = {K}")

@@ -1,7 +1,7 @@
-"""All features times one factor: the forest does the same, the cover tree does not.
+"""All features times one factor: the forest stays the same, the cover tree does not.
 
-A power of two changes no digit of a floating-point number, so that the forest can be held to the
-last bit. Other factors round, and rounding makes and breaks ties.
+A power of two changes no digit of a floating-point number, so that the forest can be compared to
+the last bit. Other factors round, and rounding makes and breaks ties.
 """
 
 from typing import Any
@@ -37,12 +37,12 @@ RULE = (
 
 
 def untied(X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    """With a little noise."""
+    """Add a little noise, so that there are no ties."""
     return X + NOISE * float(X.std()) * rng.standard_normal(X.shape)
 
 
 def forest_of(context: Context, task: Task, factor: float, ties: str) -> dict[str, Any]:
-    """Trees, ends and answers on all features times the factor."""
+    """Return trees, ends and answers on all features times the factor."""
     X, queries = (part.astype(np.float64) for part in (task.X_train, task.X_test))
     if ties == UNTIED:
         X, queries = untied(X, context.rng(11, 0)), untied(queries, context.rng(11, 1))
@@ -55,7 +55,7 @@ def forest_of(context: Context, task: Task, factor: float, ties: str) -> dict[st
 
 
 def same_trees(one: list[Any], other: list[Any]) -> int:
-    """How many trees have the same examples on the same edges."""
+    """Return how many trees have the same examples on the same edges."""
     return sum(
         len(a[0]) == len(b[0]) and all(np.array_equal(p, q) for p, q in zip(a, b, strict=True))
         for a, b in zip(one, other, strict=True)
@@ -63,7 +63,7 @@ def same_trees(one: list[Any], other: list[Any]) -> int:
 
 
 def compared(context: Context, task: Task, ties: str) -> dict[str, Any]:
-    """For each factor: trees that are the same, and per cent of ends and answers that differ."""
+    """Return for each factor the equal trees, and the per cent of ends and answers that differ."""
     plain = forest_of(context, task, 1.0, ties)
     found = {}
     for factor in (*(2.0**p for p in POWERS), *ROUNDING):
@@ -78,7 +78,7 @@ def compared(context: Context, task: Task, ties: str) -> dict[str, Any]:
 
 
 def along_factors(context: Context, task: Task, n: int, who: str) -> dict[str, Any]:
-    """Comparisons of learning n rows and of asking some, and what is answered, by factor."""
+    """Return the comparisons of training and of queries, and the answers, by factor."""
     X, y = untied(task.X_train[:n].astype(np.float64), context.rng(11, 0)), task.y_train[:n]
     queries = untied(task.X_test[:QUERIES].astype(np.float64), context.rng(11, 1))
     found: dict[str, Any] = {}
@@ -86,15 +86,15 @@ def along_factors(context: Context, task: Task, n: int, who: str) -> dict[str, A
     for factor in (*CURVE, JUDGED):
         learner: Any = classifier(context) if who == "forest" else make(COVER_TREE)
         learner.fit(factor * X, y)
-        said = learner.kneighbors(factor * queries, 1, return_distance=False)
-        plain = said if plain is None else plain
-        other = 100 * float((said != plain).mean())
+        answers = learner.kneighbors(factor * queries, 1, return_distance=False)
+        plain = answers if plain is None else plain
+        other = 100 * float((answers != plain).mean())
         found[f"{factor:g}"] = {**learner.stats()["comparisons"], "other": other}
     return found
 
 
 def run(context: Context) -> Result:
-    """All benchmarks, as forest and as cover tree."""
+    """Measure all benchmarks, with the forest and with the cover tree."""
     tasks = list(present(context, context.pick(tiny=120, quick=1_500, full=10_500)))
     n = context.pick(tiny=100, quick=500, full=3_000)
     context.expect(4 * len(tasks))
@@ -118,20 +118,20 @@ def run(context: Context) -> Result:
 
 
 def is_same(of: dict[str, Any], n_T: int = 50) -> bool:
-    """Nothing changed, in any tree."""
+    """Return whether no tree, end or answer changed."""
     return bool(of["trees"] == n_T and of["ends"] == of["said"] == 0)
 
 
 def rows_of(one: dict[str, Any]) -> list[Row]:
-    """The claims on the forest, without and with ties, and on the cover tree."""
+    """Return rows on the forest, without and with ties, and on the cover tree."""
     rows = []
     for ties in (UNTIED, TIED):
         of = [one[ties]["factors"][f"{2.0**p:g}"] for p in POWERS]
         same = all(map(is_same, of))
-        trees_of, said = ([o[name] for o in of] for name in ("trees", "said"))
+        trees_of, answers = ([o[name] for o in of] for name in ("trees", "said"))
         ours = (
             f"{' and '.join(map(str, trees_of))} of 50 trees the same, "
-            f"{' and '.join(f'{100 - share:.4g}' for share in said)} % of the answers"
+            f"{' and '.join(f'{100 - share:.4g}' for share in answers)} % of the answers"
         )
         rows.append(
             Row(
@@ -141,20 +141,20 @@ def rows_of(one: dict[str, Any]) -> list[Row]:
                 holds(same),
             )
         )
-    more, asked = (changed(one["cover tree"], "2", name) for name in ("learn", "query"))
-    ours = f"comparisons {more:+.1%} in training, {asked:+.1%} in queries"
-    verdict = holds(more != 0 or asked != 0)
+    in_training, in_queries = (changed(one["cover tree"], "2", name) for name in ("learn", "query"))
+    ours = f"comparisons {in_training:+.1%} in training, {in_queries:+.1%} in queries"
+    verdict = holds(in_training != 0 or in_queries != 0)
     rows.append(Row(f"{one['title']}: cover tree, times 2", "not scale invariant", ours, verdict))
     return rows
 
 
 def changed(of: dict[str, Any], factor: str, name: str) -> float:
-    """By what share the comparisons change."""
+    """Return the relative change of the comparisons."""
     return float(of[factor][name] / of["1"][name] - 1)
 
 
 def tables(sets: list[dict[str, Any]]) -> list[Table]:
-    """Every factor."""
+    """Return tables of every factor."""
     factors = list(sets[0][TIED]["factors"])
     header = ("data", "ties", *(f"times {factor}" for factor in factors))
     forest = [
@@ -173,17 +173,17 @@ def tables(sets: list[dict[str, Any]]) -> list[Table]:
             ("error", "per cent wrong"),
         )
     ]
-    told = ("1", "2", f"{BASE**LEVELS:g}")
+    shown = ("1", "2", f"{BASE**LEVELS:g}")
     cover = Table(
         "Cover tree: comparisons, in thousands, and neighbours that are others than without factor",
         (
-            *("data", *(f"training, times {factor}" for factor in told)),
-            *(*(f"queries, times {factor}" for factor in told), "others, times 2, %"),
+            *("data", *(f"training, times {factor}" for factor in shown)),
+            *(*(f"queries, times {factor}" for factor in shown), "others, times 2, %"),
         ),
         [
             [
                 one["title"],
-                *(one["cover tree"][f][name] / 1e3 for name in ("learn", "query") for f in told),
+                *(one["cover tree"][f][name] / 1e3 for name in ("learn", "query") for f in shown),
                 one["cover tree"]["2"]["other"],
             ]
             for one in sets
@@ -193,7 +193,7 @@ def tables(sets: list[dict[str, Any]]) -> list[Table]:
 
 
 def remark(sets: list[dict[str, Any]]) -> str:
-    """What ties, rounding and the cover tree's levels do."""
+    """Describe what ties, rounding and the cover tree's levels do."""
     two = f"{2.0 ** POWERS[0]:g}"
     tied = [one for one in sets if not is_same(one[TIED]["factors"][two])]
     parts = []
@@ -231,7 +231,7 @@ def remark(sets: list[dict[str, Any]]) -> str:
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """Comparisons of training against the factor."""
+    """Draw comparisons of training against the factor."""
     figure, (ax,) = plots.panels(
         [f"Training on up to {figures['rows']:,} rows, all features times a factor"], width=6.8
     )

@@ -1,4 +1,4 @@
-"""What a forest keeps: nodes a tree and examples in all, against N and against n_T; and bytes."""
+"""What a forest stores: nodes per tree and examples in all, against N and n_T; and bytes."""
 
 from itertools import pairwise
 from typing import Any
@@ -16,7 +16,7 @@ N_TREES = (1, 2, 5, 10, 20, 50, 100)
 JUDGED = 50  # trees
 LINEAR = 0.01  # this near to a power of 1; sublinear is below
 GROWS = 1.1
-SPARE = 3 * 65_536  # bytes: arrays grow by chunks, of which a few may be begun
+SPARE = 3 * 65_536  # bytes: arrays grow by chunks, of which a few may be partly filled
 RETRIEVAL = "retrieval"
 D = 20
 
@@ -30,7 +30,7 @@ RULE = (
 
 
 def figures_of(forest: Any, row_bytes: int) -> dict[str, Any]:
-    """Nodes a tree, examples in all, and bytes."""
+    """Return nodes per tree, examples in all, and bytes."""
     stats = forest.stats()
     stored, n_bytes = stats["examples_stored"], stats["bytes"]
     beyond = n_bytes["positions"] - stored * row_bytes
@@ -46,7 +46,7 @@ def figures_of(forest: Any, row_bytes: int) -> dict[str, Any]:
 
 
 def grown(forest: Any, X: Any, y: Any, ends: list[int]) -> list[dict[str, Any]]:
-    """At each number of examples."""
+    """Return the figures at each number of examples."""
     found = []
     for start, end in pairwise([0, *ends]):
         labels = () if y is None else (y[start:end],)
@@ -56,7 +56,7 @@ def grown(forest: Any, X: Any, y: Any, ends: list[int]) -> list[dict[str, Any]]:
 
 
 def measured(context: Context, name: str, X: Any, y: Any) -> dict[str, Any]:
-    """Against N with 50 trees, and against n_T with all examples; a step each."""
+    """Measure against N with 50 trees, and against n_T with all examples; one step each."""
 
     def forest(n_T: int) -> Any:
         if name != RETRIEVAL:
@@ -77,7 +77,7 @@ def measured(context: Context, name: str, X: Any, y: Any) -> dict[str, Any]:
 
 
 def run(context: Context) -> Result:
-    """The benchmarks as classification, and a hypercube as retrieval."""
+    """Measure the benchmarks as classification, and a hypercube as retrieval."""
     tasks = list(present(context, context.pick(tiny=150, quick=8_000, full=None)))
     N = context.pick(tiny=300, quick=8_000, full=50_000)
     context.expect((len(tasks) + 1) * (1 + len(N_TREES)))
@@ -105,7 +105,7 @@ def run(context: Context) -> Result:
 
 
 def power(one: dict[str, Any], name: str) -> float:
-    """Of N, over its last decade."""
+    """Return the power of N over its last decade."""
     points = [
         (N, of[name])
         for N, of in zip(one["N"], one["against_N"], strict=True)
@@ -115,13 +115,13 @@ def power(one: dict[str, Any], name: str) -> float:
 
 
 def with_trees(one: dict[str, Any], n_T: int) -> dict[str, Any]:
-    """Figures of the forest of so many trees that has learned all."""
+    """Return the figures of the forest of so many trees after all examples."""
     found: dict[str, Any] = one["against_trees"][N_TREES.index(n_T)]
     return found
 
 
 def kept_rows(one: dict[str, Any]) -> list[Row]:
-    """Classification keeps less than it sees."""
+    """Return rows on classification storing less than it sees."""
     whats = (("nodes", "nodes a tree"), ("stored", "examples stored by any tree"))
     end, N = one["against_N"][-1], one["N"][-1]
     return [
@@ -136,14 +136,14 @@ def kept_rows(one: dict[str, Any]) -> list[Row]:
 
 
 def retrieval_rows(one: dict[str, Any]) -> list[Row]:
-    """Retrieval keeps all."""
+    """Return rows on retrieval storing all."""
     p = power(one, "nodes")
     verdict = close(p, 1.0, absolute=LINEAR)
     return [Row(f"{one['title']}: nodes a tree", "linear in N", f"N^{p:.2f}", verdict)]
 
 
 def space_rows(one: dict[str, Any]) -> list[Row]:
-    """One copy, most of the space, whatever the number of trees."""
+    """Return rows on the single copy, which is most of the space, for any number of trees."""
     first, usual = with_trees(one, N_TREES[0]), with_trees(one, JUDGED)
     factor = usual["stored"] / first["stored"]
     share = share_of_positions(one)
@@ -170,7 +170,7 @@ def space_rows(one: dict[str, Any]) -> list[Row]:
 
 
 def tables(sets: list[dict[str, Any]]) -> list[Table]:
-    """Shares by n_T, and bytes."""
+    """Return tables of shares by n_T, and of bytes."""
     return [
         Table(
             "Examples stored by any tree, % of N",
@@ -196,7 +196,7 @@ def tables(sets: list[dict[str, Any]]) -> list[Table]:
 
 
 def remark(sets: list[dict[str, Any]]) -> str:
-    """The union grows, and why; where the trees take more than the positions."""
+    """Describe why the union grows, and where the trees take more than the positions."""
     labelled = [one for one in sets if one["name"] != RETRIEVAL]
     shares = []
     for one in labelled:
@@ -234,20 +234,20 @@ def remark(sets: list[dict[str, Any]]) -> str:
 
 
 def share_of_positions(one: dict[str, Any], row_bytes: int | None = None) -> float:
-    """Of all bytes of the usual forest; or as it would be if a row took so many."""
+    """Return the positions' share of all bytes; ``row_bytes`` stands in for a row's size."""
     of = with_trees(one, JUDGED)
     positions = of["positions"] if row_bytes is None else row_bytes * of["stored"]
     return float(positions / (of["total"] - of["positions"] + positions))
 
 
 def node_bytes(one: dict[str, Any]) -> float:
-    """Of the usual forest."""
+    """Return the bytes per node of the usual forest."""
     of = with_trees(one, JUDGED)
     return float(of["trees"] / (of["nodes"] * JUDGED))
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """What is kept against N, and what is stored against n_T."""
+    """Draw what is stored against N and against n_T."""
     figure, (left, right) = plots.panels(
         [f"Kept by {JUDGED} trees, as N grows", "Kept of all examples, with more trees"],
         width=5.6,

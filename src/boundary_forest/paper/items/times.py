@@ -32,14 +32,14 @@ RULE = (
 
 
 def verdict(name: str, paper: float, ours: float) -> str:
-    """Of the ratios, the learner's time by BF's; more cores are the forest's own."""
+    """Judge the ratio of the learner's time to BF's: reproduced if both are on one side of 1."""
     if (paper > 1) == (ours > 1):
         return REPRODUCED
     return BETTER if (ours > 1) != (name == contests.CORES) else DIFFERS
 
 
 def ratio_row(of: dict[str, Any], data: str, name: str, which: str, paper: Numbers) -> Row:
-    """One learner beside BF on one set."""
+    """Return the row of one learner beside BF on one data set."""
     ours = of[name][which] / of[BF][which]
     theirs = paper.get(as_published(name), {}).get(data)
     base = paper.get(BF, {}).get(data)
@@ -49,12 +49,12 @@ def ratio_row(of: dict[str, Any], data: str, name: str, which: str, paper: Numbe
 
 
 def as_published(name: str) -> str:
-    """The paper's BF with several cores has four; ours has what the machine has."""
+    """Return the paper's name: its BF has four cores, ours those of the machine."""
     return "BF-4" if name == contests.CORES else name
 
 
 def run(which: str, paper: Numbers, others: Sequence[str], context: Context) -> Result:
-    """Every learner of the table on every set at hand."""
+    """Measure every learner of the table on every available data set."""
     names = [BF, *others]
     found = contests.held(context, names)
     rows = [
@@ -92,42 +92,42 @@ def _cell(ours: float, paper: float | None) -> str:
 
 
 def remark(found: contests.Figures, which: str, names: Sequence[str]) -> str:
-    """Why ratios are others than the paper's."""
-    said = []
+    """Describe why ratios differ from the paper's."""
+    sentences = []
     if "1-NN" in names:
         ratios = {data: of["1-NN"][which] / of[BF][which] for data, of in found.items()}
         least, most = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
-        said.append(
+        sentences.append(
             "The paper's k-NN is Weka's, which takes 2,900 s for mnist; scikit-learn's is a "
             f"product of matrices. It takes {ratios[least]:.2g} ({least}) to {ratios[most]:.2g} "
             f"({most}) times as long as the forest."
         )
     if contests.CORES in names:
-        said.append(
+        sentences.append(
             f"BF with several cores has four in the paper and {cpu_count()} here, as many as the "
             "machine has; on small sets there is little to share out."
         )
     if "CT(1.3, 10)" in names:
-        said.append(
+        sentences.append(
             "The paper's cover tree learns pendigits in 4 ms and answers for it in 22 ms, too "
             "little for 7,494 and 3,498 examples; its appendix has an error of 90 % there."
         )
         if which == "train_s":
-            said.append(
+            sentences.append(
                 "Ours is a single tree and compares an example with the nodes near its path alone, "
                 "the forest has 50 trees; in more dimensions the cover tree's path is nearly all "
                 "of it (cover-tree-scaling), in few it is short."
             )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """A panel a data set, a line a learner."""
+    """Draw a panel for each data set and a line for each learner."""
     return plots.side_by_side(figures, figures["which"], "seconds", log=True)
 
 
 def item(name: str, title: str, where: str, chapter: str, which: str, paper: Numbers) -> Item:
-    """A table of times; its learners are those of the paper's table, beside BF."""
+    """Return a table of times with the learners of the paper's table, beside BF."""
     others = [contests.CORES if n == "BF-4" else n for n in paper if n != BF]
     with_bf = {BF: (published.TRAINING if which == "train_s" else published.TESTING)[BF], **paper}
     return Item(

@@ -29,12 +29,12 @@ RULE = (
 
 
 def judge_of(who: str, seed: int) -> Any:
-    """A new one."""
-    return TemplateJudge() if who == TEMPLATE else ForestJudge(goes_on=who == LEARNS, seed=seed)
+    """Return a new judge of this kind."""
+    return TemplateJudge() if who == TEMPLATE else ForestJudge(online=who == LEARNS, seed=seed)
 
 
 def tracked(n_frames: int, video: int, who: str, seed: int) -> dict[str, Any]:
-    """Boxes found and overlaps, frame by frame; frames a second; nodes in a tree."""
+    """Return boxes and overlaps frame by frame, frames per second, and nodes per tree."""
     shown = Video(n_frames, video)
     judge = judge_of(who, seed)
     tracker = Tracker(judge, shown.frame(0), shown.box(0))
@@ -59,12 +59,12 @@ def tracked(n_frames: int, video: int, who: str, seed: int) -> dict[str, Any]:
 
 
 def followed(of: dict[str, Any]) -> float:
-    """The share of the frames in which the target was in the box."""
+    """Return the share of the frames in which the target was in the box."""
     return float(np.mean(np.array(of["overlap"]) > FOLLOWED))
 
 
 def run(context: Context) -> Result:
-    """Several videos, long and short ones, each by three trackers."""
+    """Track several videos, long and short ones, with three trackers each."""
     lengths = context.pick(tiny=(25,), quick=(200,), full=(400, 200))
     numbers = range(FIRST_VIDEO, FIRST_VIDEO + context.pick(tiny=1, quick=3, full=12))
     videos = [(n_frames, number) for n_frames in lengths for number in numbers]
@@ -110,19 +110,19 @@ def run(context: Context) -> Result:
 
 
 def share(videos: list[dict[str, Any]]) -> float:
-    """Of all their frames, those in which the target was in the box."""
+    """Return the share of all frames in which the target was in the box."""
     return followed({"overlap": np.concatenate([of["overlap"] for of in videos])})
 
 
 def lost(videos: list[dict[str, Any]]) -> int:
-    """In how many the target was not followed to the end."""
+    """Return the number of videos in which the target was not followed to the end."""
     return sum(followed(of) < SHARE for of in videos)
 
 
 def remark(figures: dict[str, Any]) -> str:
-    """How it is done, and what happens where it fails."""
+    """Describe how it is done, and what happens where it fails."""
     ours = figures["found"][LEARNS]
-    said = (
+    text = (
         "The forest is a regression: it is shown patches of each frame with their overlap with the "
         "box found, and estimates the overlap of the next frame's candidates. The target moves, "
         "turns, changes its size by a tenth and is hidden once; the light drifts, the background "
@@ -132,20 +132,20 @@ def remark(figures: dict[str, Any]) -> str:
         "on some of these, so they are no untouched test. "
     )
     if lost(ours):
-        said += (
+        text += (
             f"It loses the target in {lost(ours)} of {len(ours)} videos. What it has found it "
             "learns, and if that is the wrong thing nothing tells it so; and a target that comes "
             "out from behind the post too far away, or too much turned, is not known any more. "
         )
     nodes = np.mean([of["nodes"] for of in ours])
-    return said + (
+    return text + (
         f"A tree has {nodes:,.0f} nodes at the end, for nothing is forgotten; over hours "
         "one would renew the trees."
     )
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """Some frames of the first video with the boxes, and the overlaps over time."""
+    """Draw some frames of the first video with the boxes, and the overlaps over time."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 

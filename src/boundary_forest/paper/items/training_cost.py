@@ -21,14 +21,14 @@ LEAST_JUDGED = 50  # shorter rows are dominated by what a comparison costs besid
 
 
 def integral(N: list[int], cost: list[float]) -> list[float]:
-    """Of the cost from the first N to each, by the trapezium rule in log N."""
+    """Return the integral of the cost from the first N to each, by trapezoids in log N."""
     x, y = np.log(np.array(N, dtype=float)), np.array(cost) * np.array(N)
     pieces = np.diff(x) * (y[1:] + y[:-1]) / 2
     return [0.0, *np.cumsum(pieces).tolist()]
 
 
 def run_integral(context: Context) -> Result:
-    """Learning is asking and adding a node, which costs nothing."""
+    """Compare training with the integral: it is a query and a new node, which costs nothing."""
     stream = streams.hypercube(context, 100, context.pick(tiny=100, quick=1_000, full=2_000))
     ends = sizes(100, context.pick(tiny=1_000, quick=50_000, full=1_000_000), 33)
     context.expect(len(LIMITS))
@@ -66,7 +66,7 @@ def _grown(context: Context, stream: streams.Stream, ends: list[int], k: int | N
 
 
 def draw_integral(figures: dict[str, Any]) -> Any:
-    """Both totals against N."""
+    """Draw both totals against N."""
     figure, (ax,) = plots.panels(["Training is the integral of asking"])
     N = figures["N"][1:]
     for color, (k, of) in zip(plots.COLORS, figures["lines"].items(), strict=False):
@@ -79,24 +79,24 @@ def draw_integral(figures: dict[str, Any]) -> Any:
 
 
 def cost_of(D: int, N: int, context: Context, n_queries: int) -> dict[str, float]:
-    """Nanoseconds a comparison, of learning and of asking, by the plain path; and comparisons."""
+    """Return nanoseconds per comparison of training and queries on the plain path, and counts."""
     stream = streams.hypercube(context, D, n_queries)
     X = stream.rows(0, N)
     with plain_path():
         forest = BoundaryForestNeighbors(n_estimators=N_TREES, max_children=50, random_state=0)
         learn_s = min(timed(forest.fit, X)[1] for _ in range(TURNS))
         learned = forest.stats()["comparisons"]["learn"]
-        asked = query_comparisons(forest, stream.queries)
-        ask_s = min(timed(forest.kneighbors, stream.queries, 1)[1] for _ in range(TURNS))
+        made = query_comparisons(forest, stream.queries)
+        query_s = min(timed(forest.kneighbors, stream.queries, 1)[1] for _ in range(TURNS))
     return {
         "learn_ns": 1e9 * learn_s / learned,
-        "query_ns": 1e9 * ask_s / (asked * n_queries * N_TREES),
-        "comparisons": asked,
+        "query_ns": 1e9 * query_s / (made * n_queries * N_TREES),
+        "comparisons": made,
     }
 
 
 def run_dimension(context: Context) -> Result:
-    """The paper's D in O(D N log N) and O(D log N) is the cost of a comparison."""
+    """Measure a comparison's cost, the paper's D in O(D N log N) and O(D log N)."""
     dims = context.pick(
         tiny=[10, 50, 100],
         quick=[10, 50, 100, 200, 400, 800, 1600],
@@ -134,14 +134,14 @@ def run_dimension(context: Context) -> Result:
 
 
 def linear_part(figures: dict[str, Any], name: str) -> dict[str, float]:
-    """A straight line through the points that are judged."""
+    """Fit a straight line to the points that are judged."""
     pairs = zip(figures["D"], figures[name], strict=True)
     judged = [(D, y) for D, y in pairs if D >= LEAST_JUDGED]
     return linear([D for D, _ in judged], [y for _, y in judged])
 
 
 def draw_dimension(figures: dict[str, Any]) -> Any:
-    """Time of a comparison against D."""
+    """Draw the time of a comparison against D."""
     figure, (ax,) = plots.panels(["Time of a comparison"])
     named = (("learn_ns", "training"), ("query_ns", "asking"))
     for color, (name, what) in zip(plots.COLORS, named, strict=False):

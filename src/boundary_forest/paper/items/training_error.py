@@ -1,4 +1,4 @@
-"""What a forest says of the examples it has learned, after one pass through them."""
+"""What a forest predicts for the examples it has learned, after one pass through them."""
 
 from typing import Any
 
@@ -23,9 +23,9 @@ RULE = (
 
 
 def contradicted(X: NDArray[Any], y: NDArray[Any]) -> int:
-    """Rows that are there again with another class, beyond those of the most frequent class.
+    """Count rows that recur with another class, beyond those of the most frequent class.
 
-    Nobody who sees the rows alone can get fewer wrong.
+    No classifier that sees the rows alone can make fewer errors.
     """
     kept: dict[bytes, dict[Any, int]] = {}
     for row, label in zip(X, y.tolist(), strict=True):
@@ -35,7 +35,7 @@ def contradicted(X: NDArray[Any], y: NDArray[Any]) -> int:
 
 
 def measured(context: Context, task: Task, n_T: int) -> dict[str, Any]:
-    """Errors in per cent: on the training set, of the forest and of a tree; on the test set."""
+    """Return errors in per cent: of the forest and of a tree in training, and on the test set."""
     X, y = task.X_train, task.y_train
     forest = classifier(context, n_estimators=n_T).fit(X, y)
     wrong = np.flatnonzero(forest.predict(X) != y)
@@ -51,7 +51,7 @@ def measured(context: Context, task: Task, n_T: int) -> dict[str, Any]:
 
 
 def run(context: Context) -> Result:
-    """All benchmarks at each number of trees."""
+    """Measure all benchmarks at each number of trees."""
     tasks = list(present(context, context.pick(tiny=150, quick=12_000, full=None)))
     context.expect(len(tasks) * len(N_TREES))
     sets: list[dict[str, Any]] = []
@@ -86,36 +86,37 @@ def run(context: Context) -> Result:
 
 
 def row_of(one: dict[str, Any]) -> Row:
-    """One set, with the number of trees that the paper has."""
+    """Return the row of one data set, with the paper's number of trees."""
     error = one["train"][-1]
     verdict = holds(error < MOST) if one["judged"] else MEASURED
     return Row(WHAT.format(one["title"]), f"< {MOST:g} %", error, verdict, unit="%")
 
 
 def remark(sets: list[dict[str, Any]]) -> str:
-    """How many are wrong, how many must be, and what the trees add to each other."""
-    told = []
+    """Describe how many are wrong, how many must be, and what more trees contribute."""
+    parts = []
     for one in sets:
         wrong = f"{one['wrong'][-1]:,}" if one["wrong"][-1] else "none"
         must = one["contradicted"]
         more = f", where {must:,} must be, being there again with another class" if must else ""
-        told.append(f"{one['title']} {wrong} of {one['N']:,}{more}")
+        parts.append(f"{one['title']} {wrong} of {one['N']:,}{more}")
     alone = sorted((one["tree"][-1], one["title"]) for one in sets)
-    said = (
-        f"Wrong after one pass: {'; '.join(told)}. It is the trees together that know the training "
-        f"set: a tree of the forest alone is wrong in {alone[0][0]:.2g} % of it ({alone[0][1]}) to "
+    text = (
+        f"Wrong after one pass: {'; '.join(parts)}. It is the trees together that know the "
+        f"training set: a tree of the forest alone is wrong in {alone[0][0]:.2g} % of it "
+        f"({alone[0][1]}) to "
         f"{alone[-1][0]:.2g} % ({alone[-1][1]}), for what it once named rightly it did not keep, "
         "and later nodes lead astray. A tree that has kept the example ends at distance zero, and "
         "those trees alone decide."
     )
     wrong, unkept = (sum(one[name][-1] for one in sets) for name in ("wrong", "unkept"))
     if wrong:
-        said += f" Of the {wrong:,} that stay wrong, {unkept:,} were kept by no tree at all."
-    return said
+        text += f" Of the {wrong:,} that stay wrong, {unkept:,} were kept by no tree at all."
+    return text
 
 
 def draw(figures: dict[str, Any]) -> Any:
-    """Errors against the number of trees: where it has learned, and where it has not."""
+    """Draw training and test errors against the number of trees."""
     figure, axes = plots.panels(["On what it has learned", "On what it has not seen"])
     n_T = figures["n_T"]
     for ax, which in zip(axes, ("train", "test"), strict=True):
@@ -128,8 +129,8 @@ def draw(figures: dict[str, Any]) -> Any:
     low, high = 0, float(np.max([one["train"] for one in figures["sets"]]))
     axes[0].set_ylim(low - 0.02 * high, 1.06 * high)
     axes[0].axhline(MOST, linestyle="--", color=plots.FIT, linewidth=1.1)
-    said = f"the paper's {MOST:g} %"
-    axes[0].text(n_T[-1], MOST + 0.01 * high, said, ha="right", va="bottom", fontsize=8.5)
+    label = f"the paper's {MOST:g} %"
+    axes[0].text(n_T[-1], MOST + 0.01 * high, label, ha="right", va="bottom", fontsize=8.5)
     return figure
 
 

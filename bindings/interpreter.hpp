@@ -1,0 +1,40 @@
+// How calls get along with the interpreter: the GIL, Ctrl-C, exit and fork.
+//
+// At exit, Python ends any other thread that wants the GIL back, by unwinding it through whatever it
+// is in, which C++ does not survive. So an atexit handler waits until every call has returned, which
+// those on other threads do at their next block; calls that begin later keep the GIL.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace boundary_forest {
+
+// Thrown between blocks on a thread other than the main one when the interpreter exits; Python sees
+// SystemExit, which ends a thread without a word.
+struct Exiting {};
+
+// Releases the GIL as long as it lives.
+class ReleasedGil {
+ public:
+  ReleasedGil();
+  ~ReleasedGil();
+  ReleasedGil(const ReleasedGil&) = delete;
+  ReleasedGil& operator=(const ReleasedGil&) = delete;
+
+ private:
+  PyThreadState* state_ = nullptr;
+};
+
+template <class F>
+auto without_gil(F&& f) {
+  const ReleasedGil nogil;
+  return f();
+}
+
+// What a long call does between blocks: Ctrl-C ends it on the main thread, exit on the others.
+void between_blocks();
+
+// Called once, when the module is made.
+void set_up_interpreter();
+
+}  // namespace boundary_forest
