@@ -84,5 +84,4 @@ def names_of(ids: Any, arrivals: NDArray[np.int64]) -> NDArray[Any]:
         names = np.empty(len(ids), dtype=object)
         names[:] = ids
         return names.reshape(arrivals.shape)
-    names: NDArray[Any] = ids.view(np.int64)  # which of the C types that is does not matter
-    return names
+    return np.asarray(ids).view(np.int64)  # of numpy's two names for it, the usual one

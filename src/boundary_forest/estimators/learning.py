@@ -9,7 +9,6 @@ learned the first rows of the batch, or none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -106,7 +105,9 @@ def prepared(estimator: Any, fitted: Fitted | None, batch: Batch) -> Prepared:
         labels, policy = policy.encoded(batch.y, batch.classes, n_rows, n_met)
     labels = np.ascontiguousarray(labels)
     if fitted is not None:
-        return Prepared(batch, replace(fitted, labels=policy), labels)
+        if policy is not fitted.labels:
+            fitted = replace(fitted, labels=policy)
+        return Prepared(batch, fitted, labels)
     settings = Settings.of(
         vars(estimator),
         element_type=element_type_for(estimator, None, batch.X),
@@ -151,23 +152,28 @@ def learn(
     recorder : Recorder or None, default=None
         Whoever writes the batch down.
     """
+    if recorder is None:
+        return _learned_blocks(ready, n_threads, become, how)
+    with recorder.recording(ready.batch):
+        return _learned_blocks(ready, n_threads, become, how)
+
+
+def _learned_blocks(
+    ready: Prepared, n_threads: int, become: Callable[[Fitted], None], how: str
+) -> NDArray[np.float64] | None:
     batch, engine = ready.batch, ready.fitted.engine
     method, said, start, before = getattr(engine, how), [], 0, engine.seen
     ids = None if batch.ids is None else engine_ids(batch.ids)
-    context: AbstractContextManager[None] = (
-        nullcontext() if recorder is None else recorder.recording(batch)
-    )
-    with context:
-        try:
-            for rows in _blocks(ready, whole=how == "learn_offline"):
-                with keeping(start):
-                    block = slice(start, start + len(rows))
-                    names = None if ids is None else ids[block]
-                    said.append(method(rows, ready.labels[block], n_threads, names))
-                    start = block.stop
-        finally:  # an interrupted call keeps the rows that were published
-            if engine.seen > before:
-                become(ready.fitted)
+    try:
+        for rows in _blocks(ready, whole=how == "learn_offline"):
+            with keeping(start):
+                block = slice(start, start + len(rows))
+                names = None if ids is None else ids[block]
+                said.append(method(rows, ready.labels[block], n_threads, names))
+                start = block.stop
+    finally:  # an interrupted call keeps the rows that were published
+        if engine.seen > before:
+            become(ready.fitted)
     return None if said[0] is None else joined(said)
 
 
