@@ -11,16 +11,13 @@ from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from boundary_forest.estimators.base import (
-    PARAMETER_CONSTRAINTS,
-    BaseBoundaryForest,
-    named_neighbors,
-)
+from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryForest
 from boundary_forest.estimators.blocks import joined, slices
 from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.errors import as_count
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.labels import NoLabels
+from boundary_forest.estimators.queries import named_neighbors
 
 MODES = ("connectivity", "distance")
 

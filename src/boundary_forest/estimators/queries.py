@@ -1,0 +1,228 @@
+"""Queries: what can be read from a fitted forest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from boundary_forest.estimators.blocks import joined, row_blocks
+from boundary_forest.estimators.checking import checked_positions, n_threads
+from boundary_forest.estimators.element_type import as_queries
+from boundary_forest.estimators.errors import as_count
+from boundary_forest.estimators.explanation import Explanation, explanation_of
+from boundary_forest.estimators.fingerprint import fingerprint_of
+from boundary_forest.estimators.fitted import Fitted, Forest, Tree
+from boundary_forest.estimators.ids import names_of
+
+
+class QueryMixin:
+    """Adds queries to an estimator that has ``fitted``, ``n_jobs`` and ``learning_paused``.
+
+    A query reads ``fitted`` once, so that all its parts belong together.
+    """
+
+    fitted: Any
+    n_jobs: int | None
+    learning_paused: Callable[[], Any]
+
+    def _learned(self) -> Fitted:
+        fitted: Fitted | None = self.fitted
+        if fitted is None:
+            check_is_fitted(self)
+        assert fitted is not None
+        return fitted
+
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """Return the example that each tree ends at, by its arrival number.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The queries.
+
+        Returns
+        -------
+        arrivals : ndarray of shape (n_samples, n_estimators)
+            0 for the first example ever learned, 1 for the second, and so on. Until
+            ``n_estimators`` examples have arrived, every column has the nearest one.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(n_estimators=3).partial_fit([[0], [9]], ["a", "b"])
+        >>> forest.apply([[8]])
+        array([[1, 1, 1]])
+        """
+        _, arrivals = self._queried(X, lambda engine, rows, n: engine.apply(rows, n))
+        return np.asarray(arrivals, dtype=np.int64)
+
+    def kneighbors(self, X: Any, n_neighbors: int = 5, return_distance: bool = True) -> Any:
+        """Return stored examples close to each query, nearest first.
+
+        One neighbour is the paper's retrieval: the closest of the examples that the trees end at.
+        More are the closest of all examples that the trees compared on the way down.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The queries.
+        n_neighbors : int, default=5
+            How many; at most as many as there are stored examples.
+        return_distance : bool, default=True
+            Whether to return the distances too.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_neighbors)
+            Only if ``return_distance``.
+        neighbors : ndarray of shape (n_samples, n_neighbors)
+            Ids of the neighbours if they were learned with ``ids``, else arrival numbers.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier().partial_fit([[0], [9]], ["a", "b"])
+        >>> forest.kneighbors([[8]], 2)
+        (array([[1., 8.]]), array([[1, 0]]))
+        """
+        _, distances, _, names = self._neighbors(X, n_neighbors)
+        return (distances, names) if return_distance else names
+
+    def _neighbors(
+        self, X: Any, n_neighbors: Any
+    ) -> tuple[Fitted, NDArray[np.float64], NDArray[np.int64], NDArray[Any]]:
+        """Distances, arrival numbers and names of the neighbours, and whose they are."""
+        n = as_count(n_neighbors)
+
+        def query(engine: Forest, rows: NDArray[Any], threads: int) -> tuple[NDArray[Any], ...]:
+            return named_neighbors(engine.neighbors(rows, n, threads))
+
+        fitted, (distances, arrivals, names) = self._queried(X, query)
+        return fitted, distances, arrivals, names
+
+    def explain(self, x: Any) -> Explanation:
+        """Return the answer to one query, and the path that each tree takes to it.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            The query.
+
+        Returns
+        -------
+        explanation : Explanation
+            The answer, how far the trees agree (in [0, 1]), and for each tree the stored examples
+            from its root to the locally closest one, with distances and labels, and the share that
+            the last one had in the answer. It prints, and has ``to_dict()``.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(n_estimators=2, random_state=0)
+        >>> forest = forest.fit([[0], [9], [5]], ["a", "b", "a"])
+        >>> print(forest.explain([8]))
+        answer 'b', confidence 1.00
+        tree   0, weight 0.500: #0 'a' at 8 > #1 'b' at 1
+        tree   1, weight 0.500: #1 'b' at 1
+        """
+        fitted, rows = self._query_rows(np.asarray(x)[None] if np.ndim(x) == 1 else x)
+        if len(rows) != 1:
+            raise ValueError(f"x must be one query, got {len(rows)}")
+        return explanation_of(fitted, rows)
+
+    def trees(self) -> list[Tree]:
+        """Return the trees: who came under whom.
+
+        Returns
+        -------
+        trees : list of (arrivals, parents)
+            For each tree, the arrival numbers of its examples in order of creation, the root first,
+            and those of their parents, -1 for the root. Both are int64 arrays, which are empty
+            until ``n_estimators`` examples have arrived.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(n_estimators=2, random_state=0)
+        >>> forest.fit([[0], [9], [5]], ["a", "b", "a"]).trees()
+        [(array([0, 1, 2]), array([-1,  0,  1])), (array([1, 0, 2]), array([-1,  1,  1]))]
+        """
+        return self._learned().trees()
+
+    def stats(self) -> dict[str, Any]:
+        """Return what was learned and what it cost.
+
+        Returns
+        -------
+        stats : dict
+            ``examples_seen`` and ``examples_stored``; ``nodes_per_tree``; ``comparisons`` (the
+            paper's unit, totals over all trees) and ``evaluations`` (distances really computed),
+            each for ``learn`` and ``query``; ``bytes`` of ``positions``, ``examples`` (labels and
+            arrival numbers), ``trees``, ``ids`` (if examples have them) and in ``total``;
+            ``instruction_set``.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier().partial_fit([[0], [9]], ["a", "b"])
+        >>> forest.stats()["examples_seen"]
+        2
+        """
+        return dict(self._learned().engine.stats())
+
+    def fingerprint(self) -> str:
+        """Return a hash of the whole forest: parameters, seed, trees, positions and labels.
+
+        Two forests with the same fingerprint give the same answers, provided that functions of the
+        same name are the same. It does not depend on ``n_jobs``, on how the stream was cut into
+        batches, or on the instruction set. A learning call of another thread is waited for.
+
+        Returns
+        -------
+        fingerprint : str
+            32 hexadecimal digits.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestRegressor
+        >>> one, two = (BoundaryForestRegressor(random_state=0) for _ in range(2))
+        >>> one.fit([[0], [9]], [1, 2]).partial_fit([[3]], [4]).fingerprint() == (
+        ...     two.fit([[0], [9], [3]], [1, 2, 4]).fingerprint()
+        ... )
+        True
+        """
+        fitted = self._learned()
+        with self.learning_paused():
+            return fingerprint_of(fitted)
+
+    def _queried(
+        self, X: Any, query: Callable[[Forest, NDArray[Any], int], Any]
+    ) -> tuple[Fitted, Any]:
+        """What the engine answers for all rows of X, and the fitted forest that it belongs to."""
+        fitted = self._learned()
+        X = checked_positions(self, X, fitted)
+        threads = n_threads(self.n_jobs)
+        return fitted, joined(
+            [query(fitted.engine, rows, threads) for rows in row_blocks(X, as_queries)]
+        )
+
+    def _estimated(self, X: Any) -> tuple[Fitted, NDArray[np.float64]]:
+        """The engine's estimates, and the fitted forest that they are of."""
+        return self._queried(X, lambda engine, rows, threads: engine.estimate(rows, threads))
+
+    def _query_rows(self, X: Any) -> tuple[Fitted, NDArray[Any]]:
+        """The fitted forest, and X as rows to query it with."""
+        fitted = self._learned()
+        (rows,) = row_blocks(checked_positions(self, X, fitted), as_queries, whole=True)
+        return fitted, rows
+
+
+def named_neighbors(found: tuple[Any, Any, Any]) -> tuple[NDArray[Any], ...]:
+    """Return the engine's answer as distances, arrival numbers and names."""
+    distances, arrivals, ids = found
+    arrivals = arrivals.astype(np.int64, copy=False)
+    return distances, arrivals, names_of(ids, arrivals)
