@@ -66,7 +66,7 @@ def samples(folder, n=120):
         "buffered": BoundaryForestClassifier(n_estimators=n, random_state=0).fit(
             X[:20], np.arange(20) % 3
         ),
-        "columns": FrameModel.begun(raw_rows(n), "kind", **few),
+        "columns": FrameModel.from_rows(raw_rows(n), "kind", **few),
     }
     made = {}
     for name, forest in kinds.items():
@@ -272,7 +272,7 @@ def try_to_use(path, *, mmap, watched=contextlib.nullcontext):
     try:
         with watched():
             with ModelFile(path) as file:  # an edited document may name functions
-                functions = dict.fromkeys(loading._named_functions(file), difference)
+                functions = dict.fromkeys(loading.named_functions(file), difference)
             forest = load(path, mmap=mmap, **functions)
     except ModelFileError:
         return "refused"
@@ -280,7 +280,7 @@ def try_to_use(path, *, mmap, watched=contextlib.nullcontext):
         if isinstance(forest, FrameModel):
             forest.predict(raw_rows(5))
             forest = forest.partial_fit(raw_rows(5)).forest
-        if hasattr(forest, "_engine"):
+        if forest.fitted is not None:
             use(forest)
     except (TypeError, ValueError):  # parameters that are wrong, which act when they are used
         return "loaded, and refused to be used"
@@ -293,24 +293,24 @@ def difference(a, b):
 
 def use(forest):
     """One row and a block of rows, asked and taught."""
-    settings = forest._settings
-    X = np.arange(12 * settings["n_features"]).reshape(12, -1) % 7
-    X = X.astype(settings["element_type"])
+    settings = forest.fitted.settings
+    X = np.arange(12 * settings.n_features).reshape(12, -1) % 7
+    X = X.astype(settings.element_type)
     for rows in (X[:1], X):
         forest.apply(rows)
         forest.kneighbors(rows, 2)
         if hasattr(forest, "predict"):
             forest.predict(rows)
     forest.fingerprint()
-    y = X[:, : settings["label_length"]].astype(np.float64)
+    y = X[:, : settings.label_length].astype(np.float64)
     if hasattr(forest, "classes_"):
         y = forest.classes_[:1].repeat(len(X))
-    elif getattr(forest, "_one_output", getattr(forest, "_one_number", False)):
+    elif getattr(forest.fitted.labels, "one_output", False):
         y = y[:, 0]
     ids = None
-    if forest._ids is not None:
+    if settings.ids != "none":
         ids = [10**12 + i for i in range(len(X))]
-        ids = ids if forest._ids.stored[1].dtype == np.int64 else [f"new {i}" for i in ids]
+        ids = ids if settings.ids == "int64" else [f"new {i}" for i in ids]
     forest.partial_fit(X, y, ids=ids)
     forest.explain(X[:1])
 

@@ -211,7 +211,7 @@ def test_snapshots_come_by_rows_and_by_bytes(retrieval, tmp_path):
 def test_a_snapshot_that_fails_loses_nothing(retrieval, tmp_path, monkeypatch):
     with open_durable(tmp_path, retrieval.forest(), snapshot_rows=10) as forest:
 
-        def full(path):
+        def full(path, **_):
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(forest.model, "save", full)

@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -99,7 +100,8 @@ def test_an_interrupt_keeps_what_was_learned_of_a_batch(retrieval, tmp_path, mon
     monkeypatch.setattr("boundary_forest.estimators.blocks.BLOCK_VALUES", 4 * 300)
     with open_durable(tmp_path, retrieval.forest()) as forest:
         forest.partial_fit(X[:100])
-        learn = type(forest.model._engine).learn
+        learning = forest.model.fitted
+        learn = type(learning.engine).learn
         calls = []
 
         class Stopping:
@@ -115,10 +117,10 @@ def test_an_interrupt_keeps_what_was_learned_of_a_batch(retrieval, tmp_path, mon
                     raise KeyboardInterrupt
                 return learn(self.engine, *arguments)
 
-        forest.model._engine = Stopping(forest.model._engine)
+        forest.model.fitted = replace(learning, engine=Stopping(learning.engine))
         with pytest.raises(KeyboardInterrupt):
             forest.partial_fit(X[100:])
-        forest.model._engine = forest.model._engine.engine
+        forest.model.fitted = learning
         kept = forest.stats()["examples_seen"]
         assert 100 < kept < X.shape[0]
         assert forest._journal.n_rows == kept

@@ -134,7 +134,7 @@ def reference_forest(case):
 
 
 def assert_same_trees(forest, oracle):
-    state = forest.state()
+    state = forest.snapshot().state()
     if not oracle.trees:
         assert state["arrivals"].tolist() == [node.arrival for node in oracle.buffer]
         assert all(len(examples) == 0 for examples, _ in trees_in(state))
@@ -159,7 +159,7 @@ def assert_same_answers(forest, oracle, case):
     assert forest.apply(case["queries"], case["n_jobs"]).tolist() == found
     if case["task"] == "retrieve":
         expected = [oracle.nearest(y) for y in case["queries"]]
-        distances, arrivals = forest.neighbors(case["queries"], 1, case["n_jobs"])
+        distances, arrivals, _ = forest.neighbors(case["queries"], 1, case["n_jobs"])
         assert list(zip(distances[:, 0], arrivals[:, 0], strict=True)) == expected
     else:
         answers = forest.estimate(case["queries"], case["n_jobs"])
@@ -225,7 +225,7 @@ def test_predict_then_learn_answers_as_asking_and_learning_one_by_one(case):
         apart.learn(X[i : i + 1], y[i : i + 1], 1)
         # A class that comes later has no share yet.
         assert answers[i - 1].tolist() == answer + [0.0] * (answers.shape[1] - len(answer))
-    assert same_state(together.state(), apart.state())
+    assert same_state(together.snapshot().state(), apart.snapshot().state())
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -235,10 +235,10 @@ def test_a_restored_forest_goes_on_as_the_one_that_was_saved(case, data):
     cut = data.draw(st.integers(1, len(case["X"])))
     saved = engine_forest({**case, "offline": False, "cuts": [0, cut]})
     restored = engine_forest({**case, "offline": False, "cuts": [0]})
-    restored.restore(saved.state())
+    restored.restore(saved.snapshot().state())
     for forest in (saved, restored):
         forest.learn(case["X"][cut:], case["y"][cut:], 1)
-    assert same_state(saved.state(), restored.state())
+    assert same_state(saved.snapshot().state(), restored.snapshot().state())
     assert saved.stats()["comparisons"] == restored.stats()["comparisons"]
 
 
@@ -255,7 +255,7 @@ def test_a_widened_forest_is_as_if_the_new_features_had_been_zero_from_the_start
     widened = engine_forest({**case, "cuts": [0, cut]})
     widened.widen(before + 3)
     widened.learn(wide[cut:], case["y"][cut:], 1)
-    assert same_state(widened.state(), always_wide.state())
+    assert same_state(widened.snapshot().state(), always_wide.snapshot().state())
 
 
 def same_state(a, b):

@@ -7,7 +7,6 @@ import pytest
 from conftest import make_task
 
 from boundary_forest import BoundaryForest
-from boundary_forest.estimators.engine_state import trees_in
 
 
 @pytest.fixture(params=["classifier", "regressor", "neighbors"])
@@ -20,14 +19,12 @@ def asked(request):
 def test_paths_lead_from_the_roots_to_what_apply_finds(asked):
     _, task, forest, explanation = asked
     query = task.queries[:1] + 0.25
-    state = forest._engine.state()
     ends = [tree.steps[-1].arrival for tree in explanation.trees]
     assert ends == forest.apply(query)[0].tolist()
-    for (slots, parents), tree in zip(trees_in(state), explanation.trees, strict=True):
-        arrivals = state["arrivals"][slots].tolist()
-        path = [arrivals.index(step.arrival) for step in tree.steps]
-        assert path[0] == 0
-        assert [parents[v] for v in path[1:]] == path[:-1]
+    for (arrivals, parents), tree in zip(forest.trees(), explanation.trees, strict=True):
+        parent_of = dict(zip(arrivals.tolist(), parents.tolist(), strict=True))
+        path = [step.arrival for step in tree.steps]
+        assert [parent_of[v] for v in path] == [-1, *path[:-1]]
         for step in tree.steps:
             assert step.distance == pytest.approx(np.linalg.norm(task.X[step.arrival] - query[0]))
 

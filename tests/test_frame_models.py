@@ -14,12 +14,13 @@ from stream_rows import mixed_table
 from boundary_forest import BoundaryForestClassifier, ModelFileError, load
 from boundary_forest.files import write_model
 from boundary_forest.files.loading import describe, verify
+from boundary_forest.files.saving import contents_of
 from boundary_forest.frames import FrameModel
 
 
 @pytest.fixture
 def model():
-    return FrameModel.begun(mixed_table(200), "label", n_estimators=5, random_state=0)
+    return FrameModel.from_rows(mixed_table(200), "label", n_estimators=5, random_state=0)
 
 
 def test_it_comes_back_from_a_file_and_goes_on(model, tmp_path):
@@ -71,8 +72,8 @@ def test_an_objection_names_row_and_column(model):
 )
 def test_a_file_whose_columns_are_damaged_is_refused(model, tmp_path, change, what):
     path = tmp_path / "model.bf"
-    model.forest._frame = {**model.forest._frame, **change}
-    model.forest.save(path)
+    frame = {**model.columns.to_json(), **change}
+    model.forest.save(path, attachments={"frame": frame})
     for read in (load, verify):
         with pytest.raises(ModelFileError, match=what) as raised:
             read(path)
@@ -80,15 +81,15 @@ def test_a_file_whose_columns_are_damaged_is_refused(model, tmp_path, change, wh
 
 
 def test_columns_that_do_not_give_the_forests_features_are_refused(model, tmp_path):
-    frame = model.forest._frame
-    model.forest._frame = {**frame, "features": frame["features"][:1]}
-    model.forest.save(tmp_path / "model.bf")
+    frame = model.columns.to_json()
+    frame["features"] = frame["features"][:1]
+    model.forest.save(tmp_path / "model.bf", attachments={"frame": frame})
     with pytest.raises(ModelFileError, match="its columns give 1 numbers"):
         load(tmp_path / "model.bf")
 
 
 def test_an_array_that_is_not_json_is_refused(model, tmp_path):
-    document, arrays = model.forest._saved()
+    document, arrays = contents_of(model.forest, model.attachments)
     for bad in (b"{", b"[]", b"\xff"):
         arrays["frame"] = np.frombuffer(bad, dtype=np.uint8)
         write_model(tmp_path / "model.bf", document, arrays)

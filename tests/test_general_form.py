@@ -9,7 +9,6 @@ from boundary_forest import (
     BoundaryForestNeighbors,
     BoundaryForestRegressor,
 )
-from boundary_forest.estimators.engine_state import trees_in
 
 SMALL = {"n_estimators": 8, "max_children": 5, "random_state": 1}
 
@@ -22,10 +21,7 @@ def data():
 
 
 def trees_of(forest):
-    state = forest._engine.state()
-    return [
-        (state["arrivals"][slots].tolist(), parents.tolist()) for slots, parents in trees_in(state)
-    ]
+    return [(arrivals.tolist(), parents.tolist()) for arrivals, parents in forest.trees()]
 
 
 def test_regression_is_a_special_case(data):

@@ -3,7 +3,6 @@
 import numpy as np
 
 from boundary_forest import BoundaryForestClassifier, BoundaryForestNeighbors
-from boundary_forest.estimators.engine_state import trees_in
 
 
 def test_two_hundred_thousand_hypercube_rows_stay_within_the_promise():
@@ -26,8 +25,7 @@ def test_an_example_that_no_tree_kept_is_not_stored():
 
 
 def trees_of(forest):
-    state = forest._engine.state()
-    return [state["arrivals"][examples].tolist() for examples, _ in trees_in(state)]
+    return [arrivals.tolist() for arrivals, _ in forest.trees()]
 
 
 def assert_within_promise_5(stats, row_bytes):

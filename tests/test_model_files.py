@@ -342,7 +342,10 @@ def test_the_file_is_a_safetensors_file(task, tmp_path):
 
     task.taught().save(tmp_path / "model.bf")
     arrays = load_file(tmp_path / "model.bf")
-    assert arrays["positions"].tolist() == task.taught()._engine.state()["positions"].tolist()
+    assert (
+        arrays["positions"].tolist()
+        == task.taught().fitted.engine.snapshot().state()["positions"].tolist()
+    )
 
 
 NO_MODELS = {

@@ -101,7 +101,7 @@ def test_trees_are_told_by_arrival_numbers():
     X = np.array([[0.0], [0.1], [0.2], [9.0], [0.3], [9.1], [5.0]])
     y = np.array([0, 0, 0, 1, 0, 1, 0])
     forest = BoundaryForestClassifier(n_estimators=1, random_state=0).fit(X, y)
-    ((arrivals, parents),) = forests.trees(forest)
+    ((arrivals, parents),) = forest.trees()
     assert arrivals.tolist() == [0, 3, 6]  # the others were named rightly
     assert parents.tolist() == [-1, 0, 3]
     assert forests.votes(forest, y, [[1.0], [8.0], [6.0]]).tolist() == [[0], [1], [0]]
@@ -187,7 +187,7 @@ def test_comparisons_are_those_of_trees_walked_by_hand(context):
     forest = forests.classifier(context, max_children=5).fit(X[:100], y[:100])
     made = 0
     for ends in forest.apply(task.X_test):
-        for v, (arrivals, parents) in zip(ends, forests.trees(forest), strict=True):
+        for v, (arrivals, parents) in zip(ends, forest.trees(), strict=True):
             parent_of = dict(zip(arrivals.tolist(), parents.tolist(), strict=True))
             made += 1
             while v != -1:

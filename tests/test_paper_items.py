@@ -10,7 +10,6 @@ import pytest
 from sklearn.utils import Bunch
 
 from boundary_forest import BoundaryForestNeighbors
-from boundary_forest.estimators.engine_state import trees_in
 from boundary_forest.paper import laws, registry, runner, streams
 from boundary_forest.paper.artificial import ArtificialTree
 from boundary_forest.paper.context import Context
@@ -100,15 +99,15 @@ def test_a_line_counts_as_the_paper_does(context):
     found = line(stream, [50, 300], k=5, n_trees=3)
     forest = BoundaryForestNeighbors(n_estimators=3, max_children=5, random_state=0)
     forest.fit(stream.rows(0, 300))
-    trees = list(trees_in(forest._engine.state()))
+    trees = forest.trees()
     made = 0
     for query in stream.queries:
         for ended, (arrivals, parents) in zip(forest.apply([query])[0], trees, strict=True):
-            v = int(np.flatnonzero(arrivals == ended)[0])
-            made += 1 + np.sum(parents[1:] == v)
-            while v != 0:
-                v = parents[v]
-                made += np.sum(parents[1:] == v)
+            parent_of = dict(zip(arrivals.tolist(), parents.tolist(), strict=True))
+            made, v = made + 1, ended
+            while v != -1:
+                made += np.sum(parents == v)
+                v = parent_of[v]
     assert found["query"][-1] == pytest.approx(made / 60)
     assert found["learn"][-1] == pytest.approx(forest.stats()["comparisons"]["learn"] / 3)
     assert children(forest, 5)["most"] == 5

@@ -25,7 +25,6 @@ from benchmarks.harness import (
 )
 from benchmarks.report import new_table, threads_text
 from boundary_forest import BoundaryForestNeighbors
-from boundary_forest.estimators.engine_state import trees_in
 from boundary_forest.paper.laws import judged
 from boundary_forest.paper.timing import plain_path, timed
 
@@ -117,8 +116,8 @@ def memory_of(learner: BoundaryForestNeighbors, resident_growth: int) -> dict[st
 
 def full_roots(learner: BoundaryForestNeighbors) -> float:
     """Return the share of the trees whose root has k children."""
-    trees = trees_in(learner._engine.state(with_positions=False))
-    return float(np.mean([np.sum(parents == 0) >= MAX_CHILDREN for _, parents in trees]))
+    roots = [np.sum(parents == arrivals[0]) for arrivals, parents in learner.trees()]
+    return float(np.mean([n_children >= MAX_CHILDREN for n_children in roots]))
 
 
 def _turn(learner: BoundaryForestNeighbors, queries: Array, n_alone: int) -> Callable[[], Turn]:

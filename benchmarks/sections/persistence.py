@@ -9,6 +9,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from benchmarks.harness import Settings, Turn, check, take_turns, target
 from benchmarks.peers import forest
 from benchmarks.report import new_table, ratio_text
 from boundary_forest import BoundaryForestClassifier, load
+from boundary_forest.estimators.copying import put_together, taken_apart
 from boundary_forest.files import ModelFile
 
 FOLDER = Path("build/bench")
@@ -99,10 +101,13 @@ def narrowed(path: Path) -> BoundaryForestClassifier:
     with ModelFile(path) as file:
         positions = file.array("positions", file.entry("positions").dtype.name, 2)
     other: BoundaryForestClassifier = load(path)
-    state = other._engine.state(with_positions=False)
+    fitted = other.fitted
+    assert fitted is not None
+    state = fitted.engine.snapshot().state(with_positions=False)
     state["positions"] = np.ascontiguousarray(positions[:, :1])
-    other.n_features_in_ = other._settings["n_features"] = 1
-    other._adopt(state)
+    parts = taken_apart(fitted, state)
+    parts = replace(parts, settings=replace(parts.settings, n_features=1))
+    other.fitted = put_together(other.label_policy, parts)
     return other
 
 

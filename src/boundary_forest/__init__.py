@@ -7,11 +7,11 @@ the first, and costs O(log N) per example.
 
 from boundary_forest.durable import DurableForest, open_durable
 from boundary_forest.estimators.classifier import BoundaryForestClassifier
-from boundary_forest.estimators.errors import JournalError, ModelFileError
+from boundary_forest.estimators.errors import JournalError
 from boundary_forest.estimators.forest import BoundaryForest
 from boundary_forest.estimators.neighbors import BoundaryForestNeighbors
 from boundary_forest.estimators.regressor import BoundaryForestRegressor
-from boundary_forest.files.loading import load
+from boundary_forest.files import ModelFileError, load
 
 __version__ = "0.1.0"
 

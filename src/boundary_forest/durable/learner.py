@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -20,12 +20,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from boundary_forest.durable.batches import Examples, packed, unpacked
-from boundary_forest.durable.journal import Batch, Journal
+from boundary_forest.durable.batches import packed, unpacked
+from boundary_forest.durable.journal import Batch as Entry
+from boundary_forest.durable.journal import Journal
+from boundary_forest.estimators import Batch
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.errors import JournalError
-from boundary_forest.files import make_folder, remove_unfinished
-from boundary_forest.files.loading import FUNCTIONS, load_forest
+from boundary_forest.files import load_forest, make_folder, remove_unfinished, save_forest
+from boundary_forest.files.loading import FUNCTIONS
 
 SNAPSHOT = "model.bf"
 JOURNAL = "journal.sqlite"
@@ -51,9 +53,12 @@ class DurableForest:
         one that went with the last batch. ``keep_note`` writes it by itself.
     taken_back : str or None
         The note of the batch that was forgotten when the folder was opened with ``redo=True``.
+    attachments : dict of JSON values
+        Further documents that every snapshot holds.
     """
 
     taken_back: str | None = None
+    attachments: Mapping[str, Any]
 
     def __init__(
         self,
@@ -66,14 +71,15 @@ class DurableForest:
     ) -> None:
         self.path = path
         self.model = model
+        self.attachments = {}
         self._journal = journal
         self._snapshot_rows = snapshot_rows
         self._snapshot_bytes = snapshot_bytes
         self._saving = threading.Lock()
         self._closed = False
         self._differs = False  # the journal from what was learned
-        self.note = journal.note(_seen(model))
-        model._journal = self
+        self.note = journal.note(model.examples_seen)
+        model.record_with(self)
 
     def partial_fit(self, X: Any, y: Any = None, **more: Any) -> Self:
         """Go on learning, as the estimator's ``partial_fit`` does; returns when it is on the disk.
@@ -128,9 +134,9 @@ class DurableForest:
     def keep_note(self) -> None:
         """Bring the note to the disk though nothing was learned."""
         model = self._opened()
-        with model._learning():
+        with model.learning_paused():
             if self.note is not None:
-                self._journal.keep_note(_seen(model), self.note)
+                self._journal.keep_note(model.examples_seen, self.note)
 
     def fit(self, X: Any, y: Any = None, **more: Any) -> None:
         """Not for a durable forest: it would forget all.
@@ -153,15 +159,15 @@ class DurableForest:
         """Save the forest, and empty the journal that it makes needless."""
         with self._saving:  # an older snapshot must not take the place of a newer one
             model = self._opened()
-            seen = _seen(model)  # more may be learned, and saved, from now on
-            model.save(self.path / SNAPSHOT)
+            seen = model.examples_seen  # more may be learned, and saved, from now on
+            model.save(self.path / SNAPSHOT, attachments=self.attachments)
             self._journal.forget(seen)
 
     def close(self) -> None:
         """Let others open the folder. What was learned is kept, and will be replayed."""
         if self._journal.is_inherited:  # and so may be the locks, held by threads that are not here
             return
-        with self._saving, self.model._learning():
+        with self._saving, self.model.learning_paused():
             self._closed = True
             self._journal.close()
 
@@ -207,28 +213,19 @@ class DurableForest:
     # Called by the estimator
 
     @contextmanager
-    def recording(self, draft: Any, X: Any, y: Any, ids: Any, classes: Any) -> Iterator[None]:
+    def recording(self, batch: Batch) -> Iterator[None]:
         """Write a batch down before it is learned inside; take back what was not."""
         self._opened()
-        engine = draft._engine
-        first = engine.seen
-        examples = Examples(
-            X,
-            draft._labels_given(y),
-            ids,
-            None if classes is None else draft._labels_given(classes),
-            getattr(draft, "feature_names_in_", None) if first == 0 else None,
-        )
-        batch = Batch(first, X.shape[0], packed(examples), self.note)
+        entry = Entry(batch.first, len(batch), packed(batch), self.note)
         try:
-            self._journal.append(batch)
+            self._journal.append(entry)
             yield
         except BaseException:  # an interrupt too, perhaps after the batch was written down
-            n = engine.seen - first
-            if n < batch.n:
+            n = self.model.examples_seen - batch.first
+            if n < entry.n:
                 self._differs = True  # for good, if this fails
-                part = Batch(first, n, packed(examples.first(n))) if n > 0 else None
-                self._journal.replace(batch, part)
+                part = Entry(batch.first, n, packed(batch.head(n))) if n > 0 else None
+                self._journal.replace(entry, part)
                 self._differs = False
             raise
 
@@ -242,6 +239,7 @@ def open_durable(
     mmap: bool = False,
     note: str | None = None,
     redo: bool = False,
+    attachments: Mapping[str, Any] | None = None,
 ) -> DurableForest:
     """Open a folder in which a forest survives crashes; a new one begins with ``model``.
 
@@ -268,6 +266,8 @@ def open_durable(
         Whether the last batch is forgotten, unless a snapshot has it, because what the process was
         about to do with the answers was lost with it: the batch is to be learned again. It is also
         the way out if learning that batch ends the process, as a faulty compiled metric may.
+    attachments : dict of JSON values or None, default=None
+        Further documents that a new folder begins with, and that every snapshot holds.
 
     Returns
     -------
@@ -305,19 +305,20 @@ def open_durable(
     journal = Journal(folder / JOURNAL)
     try:
         remove_unfinished(folder)
-        if not snapshot.exists():
+        if model is not None and not snapshot.exists():
             if note is not None:
-                journal.keep_note(_seen(model), note)
-            _beginning(model).save(snapshot)
-        forest = load_forest(snapshot, mmap=mmap, **_functions(model))
+                journal.keep_note(model.examples_seen, note)
+            save_forest(_beginning(model), snapshot, attachments)
+        forest, attached = load_forest(snapshot, mmap=mmap, **_functions(model))
         if model is not None:
             _check_same(model, forest, folder)
-        taken_back = journal.take_back_last(_seen(forest)) if redo else None
+        taken_back = journal.take_back_last(forest.examples_seen) if redo else None
         _replay(forest, journal)
         durable = DurableForest(
             folder, forest, journal, snapshot_rows=snapshot_rows, snapshot_bytes=snapshot_bytes
         )
         durable.taken_back = taken_back
+        durable.attachments = attached
         return durable
     except BaseException:
         journal.close()
@@ -326,12 +327,10 @@ def open_durable(
 
 def _beginning(model: Any) -> Any:
     """What the first snapshot holds: a seed that is drawn later would be another one each time."""
-    if hasattr(model, "_engine"):
+    if model.fitted is not None:
         return model
-    frame = model.__dict__.get("_frame")
     model = clone(model)
-    model._validate_params()  # a folder that was begun with wrong ones could not be gone on with
-    model.__dict__.update({} if frame is None else {"_frame": frame})
+    model.check_params()  # a folder that was begun with wrong ones could not be gone on with
     if not isinstance(model.random_state, int | np.integer):
         seed = int(check_random_state(model.random_state).randint(2**31))
         model.set_params(random_state=seed)
@@ -358,33 +357,23 @@ def _check_same(model: Any, forest: Any, folder: Path) -> None:
     forest.set_params(n_jobs=given["n_jobs"])
 
 
-def _seen(forest: Any) -> int:
-    return forest._engine.seen if hasattr(forest, "_engine") else 0
-
-
 def _replay(forest: Any, journal: Journal) -> None:
     """Learn what the snapshot does not have."""
-    names = forest.__dict__.pop("feature_names_in_", None)  # rows in the journal have none
-    for batch in journal.batches():
-        seen = _seen(forest)
-        if batch.first + batch.n <= seen:  # the crash came before the journal was emptied
+    for entry in journal.batches():
+        seen = forest.examples_seen
+        if entry.first + entry.n <= seen:  # the crash came before the journal was emptied
             continue
-        if batch.first != seen:
+        if entry.first != seen:
             raise JournalError(
-                f"{journal.path}: its next batch begins with example {batch.first}, and the "
+                f"{journal.path}: its next batch begins with example {entry.first}, and the "
                 f"snapshot beside it has seen {seen}"
             )
-        where = f"{journal.path}: the batch of example {batch.first}"
-        examples = unpacked(batch.contents, where)
-        if examples.X.shape[0] != batch.n:
-            raise JournalError(f"{where}: it has {examples.X.shape[0]} examples, not {batch.n}")
+        where = f"{journal.path}: the batch of example {entry.first}"
+        batch = unpacked(entry.contents, where, seen)
+        if len(batch) != entry.n:
+            raise JournalError(f"{where}: it has {len(batch)} examples, not {entry.n}")
         try:
-            forest._learn(
-                examples.X, examples.y, reset=False, classes=examples.classes, ids=examples.ids
-            )
+            forest.learn_batch(batch)
         except Exception as error:  # a function that fails, and perhaps failed then too
             error.add_note(f"{where}: it cannot be learned again; all before it can")
             raise
-        names = names if examples.feature_names is None else examples.feature_names
-    if names is not None:
-        forest.feature_names_in_ = names

@@ -1,1 +1,6 @@
 """The estimators: what labels mean, and the calls that learn and answer."""
+
+from boundary_forest.estimators.batch import Batch, Recorder
+from boundary_forest.estimators.model import Model
+
+__all__ = ["Batch", "Model", "Recorder"]

@@ -1,70 +1,76 @@
-"""What the estimators share: parameters, checked arrays, an engine, calls that are all or nothing.
+"""What the estimators share: parameters, and calls over what was learned.
 
 Estimators validate and never compute: whatever touches a distance, a tree or a vote is in the
-compiled engine, ``_core``, and this is the only module that talks to it.
+compiled engine.
 """
 
 from __future__ import annotations
 
-import threading
-from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+import os
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from boundary_forest import _core
-from boundary_forest.estimators.blocks import is_sparse, joined, row_blocks
-from boundary_forest.estimators.element_type import (
-    ELEMENT_TYPES,
-    as_queries,
-    as_rows,
-    element_type_of,
-    is_checked,
-)
-from boundary_forest.estimators.errors import as_count, keeping, naming, plain
-from boundary_forest.estimators.fingerprint import digest_of
-from boundary_forest.estimators.ids import IdTable, as_ids, check_ids
-from boundary_forest.estimators.label_vectors import as_label_vectors
+from boundary_forest.estimators.batch import Batch, Recorder
+from boundary_forest.estimators.blocks import joined, row_blocks
+from boundary_forest.estimators.checking import checked_positions, n_threads
+from boundary_forest.estimators.copying import Parts, put_together, taken_apart
+from boundary_forest.estimators.element_type import ELEMENT_TYPES, as_queries
+from boundary_forest.estimators.errors import as_count
+from boundary_forest.estimators.explanation import Explanation, explanation_of
+from boundary_forest.estimators.fingerprint import fingerprint_of
+from boundary_forest.estimators.fitted import Fitted, Forest, Tree
+from boundary_forest.estimators.ids import names_of
+from boundary_forest.estimators.labels import LabelPolicy
+from boundary_forest.estimators.learning import checked_batch, learn, prepared
 from boundary_forest.estimators.metrics import METRICS, engine_metric
-from boundary_forest.files.saving import SavedForest
+from boundary_forest.estimators.turns import Turns
 
-_making_locks = threading.Lock()
+# Of this process and this estimator alone: copies begin without them.
+_NOT_COPIED = ("_fitted", "_recorder", "_turns")
 
 
-class BaseBoundaryForest(SavedForest, BaseEstimator):
-    """A forest behind scikit-learn's methods; subclasses say what labels mean.
+PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
+    "n_estimators": [Interval(Integral, 1, 1_000_000, closed="both")],
+    "max_children": [Interval(Integral, 2, 2**32 - 2, closed="both"), None],
+    "metric": [StrOptions(set(METRICS)), callable],
+    "metric_params": [dict, None],
+    "dtype": [StrOptions({"auto", *ELEMENT_TYPES})],
+    "offline": ["boolean"],
+    "n_jobs": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(Integral, None, -1, closed="right"),
+        None,
+    ],
+    "random_state": ["random_state"],
+}
 
-    ``_engine`` is the compiled forest. Queries use whichever engine is there when they begin;
-    learning calls exclude each other.
+
+class BaseBoundaryForest(BaseEstimator):
+    """A forest behind scikit-learn's methods.
+
+    ``_fitted`` is all that was learned, as one value. Queries use whichever is there when they
+    begin; learning calls exclude each other.
+
+    Attributes
+    ----------
+    label_policy : type
+        What labels mean in the estimator's task.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_estimators": [Interval(Integral, 1, 1_000_000, closed="both")],
-        "max_children": [Interval(Integral, 2, 2**32 - 2, closed="both"), None],
-        "metric": [StrOptions(set(METRICS)), callable],
-        "metric_params": [dict, None],
-        "dtype": [StrOptions({"auto", *ELEMENT_TYPES})],
-        "offline": ["boolean"],
-        "n_jobs": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Integral, None, -1, closed="right"),
-            None,
-        ],
-        "random_state": ["random_state"],
-    }
+    label_policy: ClassVar[type[LabelPolicy]]
 
-    _engine: _core.Forest
-    _ids: IdTable | None  # of the engine's examples, if the user names them
-    seed_: int
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = PARAMETER_CONSTRAINTS
+
+    _fitted: Fitted | None = None
+    _recorder: Recorder | None = None
 
     def __init__(
         self,
@@ -92,191 +98,178 @@ class BaseBoundaryForest(SavedForest, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    # What a subclass decides
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._fitted is not None
 
-    @abstractmethod
-    def _label_rules(self) -> dict[str, Any]:
-        """The engine's label_metric, estimator and epsilon."""
+    # What was learned
 
-    @abstractmethod
-    def _encode(
-        self, y: Any, n_rows: int, *, reset: bool, classes: Any = None
-    ) -> NDArray[np.float64]:
-        """Labels as the engine's label vectors, one row an example."""
+    @property
+    def fitted(self) -> Fitted | None:
+        """All that was learned, as one value that is only ever replaced; None before."""
+        return self._fitted
 
-    def _answers(self, estimates: NDArray[np.float64]) -> NDArray[Any]:
-        """What the engine's estimates mean."""
-        return estimates
+    @fitted.setter
+    def fitted(self, fitted: Fitted | None) -> None:
+        self._fitted = fitted
 
-    def _label_names(self, labels: NDArray[np.float64]) -> list[Any]:
-        """What the label vectors stand for, as the fingerprint should see them."""
-        return [labels.tobytes()]
+    @property
+    def seed_(self) -> int:
+        """The seed in use."""
+        return self._attributes("seed_").settings.seed
 
-    def _announce(self) -> None:
-        """Let queries know what labels are about to mean, before any of them can be met."""
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        return self._attributes("n_features_in_").settings.n_features
 
-    def _withdraw(self, before: Self) -> None:
-        """Take back what was announced: nothing was learned."""
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the features, if the first batch was a data frame with names."""
+        names = self._attributes("feature_names_in_").feature_names
+        if names is None:
+            raise AttributeError("the first batch had no feature names")
+        return names
 
-    # Learning: everything is prepared on a draft of the estimator, which it becomes when the engine
-    # has learned. So a call that fails changes nothing, and queries never see half of a change.
+    @property
+    def examples_seen(self) -> int:
+        """How many examples were learned; 0 before fitting."""
+        fitted = self._fitted
+        return 0 if fitted is None else int(fitted.engine.seen)
+
+    def _attributes(self, name: str) -> Fitted:
+        if self._fitted is None:
+            raise AttributeError(f"{type(self).__name__} has no {name} before it is fitted")
+        return self._fitted
+
+    def _learned(self) -> Fitted:
+        fitted = self._fitted
+        if fitted is None:
+            check_is_fitted(self)
+        assert fitted is not None
+        return fitted
+
+    # Learning
+
+    def check_params(self) -> None:
+        """Raise the error that ``fit`` would raise for a parameter that cannot be used.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> BoundaryForestClassifier(metric="minkowski", metric_params={"p": 0}).check_params()
+        Traceback (most recent call last):
+            ...
+        ValueError: metric_params['p'] must be a finite number >= 1, got 0
+        """
+        self._validate_params()
+        engine_metric(self.metric, self.metric_params)
+
+    def learning_paused(self) -> AbstractContextManager[Any]:
+        """Return a lock: inside, learning calls of other threads wait for their turn.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier().partial_fit([[0], [9]], ["a", "b"])
+        >>> with forest.learning_paused():
+        ...     forest.examples_seen == forest.stats()["examples_seen"]
+        True
+        """
+        turns: Turns = self.__dict__.get("_turns") or self.__dict__.setdefault("_turns", Turns())
+        return turns.taken()
+
+    def record_with(self, recorder: Recorder | None) -> None:
+        """Have every batch written down before it is learned.
+
+        From then on ``fit`` is refused, because it would forget what was recorded. Copies and
+        pickles of the estimator have no recorder.
+
+        Parameters
+        ----------
+        recorder : Recorder or None
+            Whoever writes batches down; None ends it.
+
+        Examples
+        --------
+        >>> from contextlib import contextmanager
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> class Printed:
+        ...     @contextmanager
+        ...     def recording(self, batch):
+        ...         print(len(batch), "examples after", batch.first)
+        ...         yield
+        >>> forest = BoundaryForestClassifier()
+        >>> forest.record_with(Printed())
+        >>> forest.partial_fit([[0], [9]], ["a", "b"]).examples_seen
+        2 examples after 0
+        2
+        """
+        self._recorder = recorder
+
+    def learn_batch(self, batch: Batch) -> None:
+        """Learn a batch that a recorder was given, exactly as it was learned then.
+
+        Parameters
+        ----------
+        batch : Batch
+            What a learning call was given after it was checked.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> from boundary_forest.estimators import Batch
+        >>> forest = BoundaryForestClassifier()
+        >>> forest.learn_batch(Batch(np.array([[0.0], [9.0]]), np.array(["a", "b"])))
+        >>> forest.predict([[8.0]]).tolist()
+        ['b']
+        """
+        with self.learning_paused():
+            fitted = self._fitted
+            if fitted is None:
+                self._validate_params()
+            self._learn_checked(fitted, batch)
 
     def _learn(
         self,
         X: Any,
         y: Any,
         *,
-        reset: bool,
+        reset: bool = False,
         classes: Any = None,
         ids: Any = None,
-        telling: Callable[[Self, NDArray[np.float64]], NDArray[Any]] | None = None,
+        answers: Callable[[Fitted, NDArray[np.float64]], NDArray[Any]] | None = None,
     ) -> NDArray[Any] | None:
-        """Learn; with ``telling``, give what it makes of the estimates from before each row."""
-        with self._learning():
-            if reset and "_journal" in self.__dict__:
+        """Learn; with ``answers``, return what it makes of the estimates from before each row."""
+        with self.learning_paused():
+            if reset and self._recorder is not None:
                 raise TypeError(
                     "fit would forget what a durable forest is to keep: use partial_fit, or open "
                     "another folder"
                 )
-            offline = reset and self.offline
-            reset = reset or not hasattr(self, "_engine")
-            draft = self._view()
-            X, labels, names = draft._prepare(X, y, ids, reset=reset, classes=classes)
-            engine, n_threads = draft._engine, self._n_threads()
-            learn = engine.learn if telling is None else engine.predict_then_learn
-            said, start = [], 0
-            recorded = self._recorded(draft, X, y, names, classes)
-            with recorded, self._becoming(draft, names, reset=reset):
-                for rows in draft._blocks_to_learn(X, whole=offline):
-                    with keeping(start):
-                        part = labels[start : start + len(rows)]
-                        learn_block = engine.learn_offline if offline else learn
-                        said.append(learn_block(rows, part, n_threads))
-                        start += len(rows)
-            return None if telling is None else telling(self, joined(said))
+            fitted = None if reset else self._fitted
+            if fitted is None:
+                self._validate_params()
+            batch = checked_batch(self, fitted, X, y, classes=classes, ids=ids)
+            how = "predict_then_learn" if answers is not None else "learn"
+            how = "learn_offline" if reset and self.offline else how
+            estimates = self._learn_checked(fitted, batch, how)
+            return None if answers is None else answers(self._learned(), np.asarray(estimates))
 
-    def _prepare(
-        self, X: Any, y: Any, ids: Any, *, reset: bool, classes: Any
-    ) -> tuple[Any, NDArray[np.float64], NDArray[Any] | None]:
-        if reset:
-            self._validate_params()
-        X = self._checked(X, reset=reset)
-        n_rows, n_features = X.shape
-        if reset:
-            element_type = element_type_of(X.dtype) if self.dtype == "auto" else self.dtype
-        else:
-            element_type = self._settings["element_type"]
-        if is_sparse(X):  # what would not fit is found before the first block is learned
-            as_rows(X.data, element_type)
-        else:
-            X = as_rows(X, element_type)
-        with naming("y"):
-            labels = np.ascontiguousarray(self._encode(y, n_rows, reset=reset, classes=classes))
-        if len(labels) != n_rows:
-            raise ValueError(f"X has {n_rows} rows but y has {len(labels)}")
-        names = None if ids is None else as_ids(ids, n_rows)
-        if reset:
-            self._ids = None if names is None else IdTable(names.dtype)
-        check_ids(names, self._ids)
-        if reset:
-            self.seed_ = self._draw_seed()
-            self._engine = self._make_engine(element_type, n_features, labels.shape[1])
-        return X, labels, names
+    def _learn_checked(
+        self, fitted: Fitted | None, batch: Batch, how: str = "learn"
+    ) -> NDArray[np.float64] | None:
+        ready = prepared(self, fitted, batch)
+        threads = n_threads(self.n_jobs)
+        return learn(ready, threads, self._become, how=how, recorder=self._recorder)
 
-    def _blocks_to_learn(self, X: Any, *, whole: bool) -> Iterator[NDArray[Any]]:
-        """Sparse rows by blocks, unless a call that fails half-way must be taken back whole."""
-        whole = whole or any(map(callable, (self._metric_in_use[0], *self._settings.values())))
-        element_type = self._settings["element_type"]
-        return row_blocks(X, lambda rows: as_rows(rows, element_type), whole=whole)
+    def _become(self, fitted: Fitted) -> None:
+        self._fitted = fitted
 
-    def _recorded(
-        self, draft: Self, X: Any, y: Any, ids: Any, classes: Any
-    ) -> AbstractContextManager[None]:
-        """Inside, the batch is learned; a durable forest writes it down before."""
-        journal = self.__dict__.get("_journal")
-        return nullcontext() if journal is None else journal.recording(draft, X, y, ids, classes)
-
-    def _labels_given(self, y: Any) -> NDArray[Any] | None:
-        """Labels as they were given, but checked: what a journal keeps of them."""
-        return as_label_vectors(y)
-
-    @contextmanager
-    def _becoming(self, draft: Self, names: NDArray[Any] | None, *, reset: bool) -> Iterator[None]:
-        """The estimator becomes the draft if that learns anything, even if only part of a batch."""
-        before, first = self._view(), draft._engine.seen
-        if draft._ids is not None and names is not None:
-            n_stored = draft._engine.stats()["examples_stored"]
-            draft._ids.announce(first, names)
-        if not reset:
-            draft._announce()
-        try:
-            yield
-        finally:  # an interrupted call keeps the rows that were published
-            if draft._ids is not None and names is not None:
-                stored = draft._engine.stats()["examples_stored"]
-                new = np.arange(n_stored, stored, dtype=np.uint32)
-                draft._ids.keep(draft._engine.examples(new)[2].astype(np.int64), first, names)
-            if draft._engine.seen > first:
-                self.__dict__.update(draft.__dict__)
-                for name in self.__dict__.keys() - draft.__dict__.keys():  # feature names
-                    del self.__dict__[name]
-            elif not reset:
-                draft._withdraw(before)
-
-    @contextmanager
-    def _learning(self) -> Iterator[None]:
-        """Learning calls exclude each other, and one inside another can only come from a metric."""
-        with _making_locks:
-            lock = self.__dict__.setdefault("_learning_lock", threading.RLock())
-        with lock:
-            if self.__dict__.get("_is_learning"):
-                raise RuntimeError("a metric must not call the forest that is calling it")
-            self._is_learning = True
-            try:
-                yield
-            finally:
-                self._is_learning = False
-
-    def _view(self) -> Self:
-        """The estimator as it is at this moment: one engine, and what belongs to it."""
-        view = object.__new__(type(self))
-        view.__dict__.update(self.__dict__)
-        return view
-
-    def _draw_seed(self) -> int:
-        if isinstance(self.random_state, Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**32, dtype=np.uint64))
-
-    def _make_engine(self, element_type: str, n_features: int, label_length: int) -> _core.Forest:
-        params = None if self.metric_params is None else dict(self.metric_params)
-        self._metric_in_use = (self.metric, params)  # whatever set_params may say later
-        self._settings = {
-            "n_estimators": int(self.n_estimators),
-            "max_children": None if self.max_children is None else int(self.max_children),
-            "n_features": n_features,
-            "label_length": label_length,
-            "element_type": element_type,
-            "seed": self.seed_,
-            "p": self._metric_and_p()[1],
-            **self._label_rules(),
-        }
-        return self._empty_engine()
-
-    def _empty_engine(self) -> _core.Forest:
-        return _core.Forest(metric=engine_metric(*self._metric_in_use)[0], **self._settings)
-
-    def _check_state(self, state: dict[str, Any]) -> None:
-        if self._ids is not None and not np.array_equal(self._ids.stored[0], state["arrivals"]):
-            raise ValueError("ids do not name the examples that are stored")
-
-    def _metric_and_p(self) -> tuple[Any, float]:
-        return engine_metric(self.metric, self.metric_params)
-
-    # Asking
+    # Answering
 
     def apply(self, X: Any) -> NDArray[np.int64]:
-        """The example that each tree ends at, by its arrival number.
+        """Return the example that each tree ends at, by its arrival number.
 
         Parameters
         ----------
@@ -296,11 +289,11 @@ class BaseBoundaryForest(SavedForest, BaseEstimator):
         >>> forest.apply([[8]])
         array([[1, 1, 1]])
         """
-        _, arrivals = self._asked(X, lambda engine, rows, n: engine.apply(rows, n))
+        _, arrivals = self._queried(X, lambda engine, rows, n: engine.apply(rows, n))
         return np.asarray(arrivals, dtype=np.int64)
 
     def kneighbors(self, X: Any, n_neighbors: int = 5, return_distance: bool = True) -> Any:
-        """Stored examples close to each query, nearest first.
+        """Return stored examples close to each query, nearest first.
 
         One neighbour is the paper's retrieval: the closest of the examples that the trees end at.
         More are the closest of all examples that the trees compared on the way down.
@@ -328,22 +321,72 @@ class BaseBoundaryForest(SavedForest, BaseEstimator):
         >>> forest.kneighbors([[8]], 2)
         (array([[1., 8.]]), array([[1, 0]]))
         """
-        view, distances, arrivals = self._neighbors(X, n_neighbors)
-        named = arrivals if view._ids is None else view._ids.named(arrivals)
-        return (distances, named) if return_distance else named
+        _, distances, _, names = self._neighbors(X, n_neighbors)
+        return (distances, names) if return_distance else names
 
     def _neighbors(
         self, X: Any, n_neighbors: Any
-    ) -> tuple[Self, NDArray[np.float64], NDArray[np.int64]]:
-        """Distances and arrival numbers, and the estimator that was asked."""
+    ) -> tuple[Fitted, NDArray[np.float64], NDArray[np.int64], NDArray[Any]]:
+        """Distances, arrival numbers and names of the neighbours, and whose they are."""
         n = as_count(n_neighbors)
-        view, (distances, arrivals) = self._asked(
-            X, lambda engine, rows, n_threads: engine.neighbors(rows, n, n_threads)
-        )
-        return view, distances, arrivals.astype(np.int64, copy=False)
+
+        def query(engine: Forest, rows: NDArray[Any], threads: int) -> tuple[NDArray[Any], ...]:
+            return named_neighbors(engine.neighbors(rows, n, threads))
+
+        fitted, (distances, arrivals, names) = self._queried(X, query)
+        return fitted, distances, arrivals, names
+
+    def explain(self, x: Any) -> Explanation:
+        """Return the answer to one query, and the path that each tree takes to it.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            The query.
+
+        Returns
+        -------
+        explanation : Explanation
+            The answer, how far the trees agree (in [0, 1]), and for each tree the stored examples
+            from its root to the locally closest one, with distances and labels, and the share that
+            the last one had in the answer. It prints, and has ``to_dict()``.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(n_estimators=2, random_state=0)
+        >>> forest = forest.fit([[0], [9], [5]], ["a", "b", "a"])
+        >>> print(forest.explain([8]))
+        answer 'b', confidence 1.00
+        tree   0, weight 0.500: #0 'a' at 8 > #1 'b' at 1
+        tree   1, weight 0.500: #1 'b' at 1
+        """
+        fitted, rows = self._query_rows(np.asarray(x)[None] if np.ndim(x) == 1 else x)
+        if len(rows) != 1:
+            raise ValueError(f"x must be one query, got {len(rows)}")
+        return explanation_of(fitted, rows)
+
+    def trees(self) -> list[Tree]:
+        """Return the trees: who came under whom.
+
+        Returns
+        -------
+        trees : list of (arrivals, parents)
+            For each tree, the arrival numbers of its examples in order of creation, the root first,
+            and those of their parents, -1 for the root. Both are int64 arrays, which are empty
+            until ``n_estimators`` examples have arrived.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(n_estimators=2, random_state=0)
+        >>> forest.fit([[0], [9], [5]], ["a", "b", "a"]).trees()
+        [(array([0, 1, 2]), array([-1,  0,  1])), (array([1, 0, 2]), array([-1,  1,  1]))]
+        """
+        return self._learned().trees()
 
     def stats(self) -> dict[str, Any]:
-        """What was learned and what it cost.
+        """Return what was learned and what it cost.
 
         Returns
         -------
@@ -351,8 +394,8 @@ class BaseBoundaryForest(SavedForest, BaseEstimator):
             ``examples_seen`` and ``examples_stored``; ``nodes_per_tree``; ``comparisons`` (the
             paper's unit, totals over all trees) and ``evaluations`` (distances really computed),
             each for ``learn`` and ``query``; ``bytes`` of ``positions``, ``examples`` (labels and
-            arrival numbers), ``trees``, ``ids`` (if examples have them; 24 an example, and the
-            text of those that are text) and in ``total``; ``instruction_set``.
+            arrival numbers), ``trees``, ``ids`` (if examples have them) and in ``total``;
+            ``instruction_set``.
 
         Examples
         --------
@@ -361,19 +404,14 @@ class BaseBoundaryForest(SavedForest, BaseEstimator):
         >>> forest.stats()["examples_seen"]
         2
         """
-        view = self._view()
-        check_is_fitted(view, "_engine")
-        stats = view._engine.stats()
-        stats["bytes"]["ids"] = 0 if view._ids is None else view._ids.n_bytes
-        stats["bytes"]["total"] += stats["bytes"]["ids"]
-        return stats
+        return dict(self._learned().engine.stats())
 
     def fingerprint(self) -> str:
-        """A hash of the whole forest: parameters, seed, trees, positions and labels.
+        """Return a hash of the whole forest: parameters, seed, trees, positions and labels.
 
         Two forests with the same fingerprint give the same answers, provided that functions of the
         same name are the same. It does not depend on ``n_jobs``, on how the stream was cut into
-        batches, or on the instruction set.
+        batches, or on the instruction set. A learning call of another thread is waited for.
 
         Returns
         -------
@@ -389,52 +427,92 @@ class BaseBoundaryForest(SavedForest, BaseEstimator):
         ... )
         True
         """
-        view = self._view()
-        check_is_fitted(view, "_engine")
-        state = view._engine.state()
-        metric, metric_params = view._metric_in_use
-        settings = {
-            **view._settings,
-            "metric": metric,
-            "metric_params": sorted((key, plain(v)) for key, v in (metric_params or {}).items()),
-            "E": getattr(view, "_estimate_with", None),
-        }
-        return digest_of(settings, state, view._label_names(state["labels"]))
+        fitted = self._learned()
+        with self.learning_paused():
+            return fingerprint_of(fitted)
 
-    def _asked(
-        self, X: Any, question: Callable[[_core.Forest, NDArray[Any], int], Any]
-    ) -> tuple[Self, Any]:
-        """What the engine says of all rows of X, and the estimator that it said it for.
+    def _queried(
+        self, X: Any, query: Callable[[Forest, NDArray[Any], int], Any]
+    ) -> tuple[Fitted, Any]:
+        """What the engine answers for all rows of X, and the fitted forest that it belongs to."""
+        fitted = self._learned()
+        X = checked_positions(self, X, fitted)
+        threads = n_threads(self.n_jobs)
+        return fitted, joined(
+            [query(fitted.engine, rows, threads) for rows in row_blocks(X, as_queries)]
+        )
 
-        The view's tables belong to that engine, and know at least what it knew.
+    def _estimated(self, X: Any) -> tuple[Fitted, NDArray[np.float64]]:
+        """The engine's estimates, and the fitted forest that they are of."""
+        return self._queried(X, lambda engine, rows, threads: engine.estimate(rows, threads))
+
+    def _query_rows(self, X: Any) -> tuple[Fitted, NDArray[Any]]:
+        """The fitted forest, and X as rows to query it with."""
+        fitted = self._learned()
+        (rows,) = row_blocks(checked_positions(self, X, fitted), as_queries, whole=True)
+        return fitted, rows
+
+    # Files and copies
+
+    def save(
+        self, path: str | os.PathLike[str], *, attachments: Mapping[str, Any] | None = None
+    ) -> None:
+        """Save the whole forest to a file, from which :func:`boundary_forest.load` gets it back.
+
+        What is loaded answers and continues to learn exactly as this one. The file is replaced as a
+        whole: whatever happens while it is written, the old or the new one is there, complete.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; its folder must exist. The permissions of an existing file are kept.
+        attachments : dict of JSON values or None, default=None
+            Further documents for the file, by name, which ``boundary_forest.files.load_forest``
+            returns beside the forest.
+
+        Raises
+        ------
+        TypeError
+            If labels are neither str, int, bool, float nor bytes, or parameters are not JSON;
+            pickle takes them. Functions (a metric, label metric or estimator) are saved by name
+            and given again to ``load``.
+        OSError
+            If the file cannot be written; the old one stays as it was.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> import boundary_forest
+        >>> forest = boundary_forest.BoundaryForestNeighbors(random_state=0).fit([[0.0], [3.0]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "model.bf"
+        ...     forest.save(path)
+        ...     boundary_forest.load(path).fingerprint() == forest.fingerprint()
+        True
         """
-        view = self._view()
-        check_is_fitted(view, "_engine")
-        X = view._checked(X, reset=False)
-        n_threads = view._n_threads()
-        said = [question(view._engine, rows, n_threads) for rows in row_blocks(X, as_queries)]
-        return view, joined(said)
+        # Files know estimators; this is the one place where it is the other way round.
+        from boundary_forest.files import save_forest
 
-    def _ask(self, X: Any) -> tuple[_core.Forest, NDArray[Any]]:
-        """The engine, and X as rows to ask it about."""
-        check_is_fitted(self, "_engine")
-        (rows,) = row_blocks(self._checked(X, reset=False), as_queries, whole=True)
-        return self._engine, rows
+        save_forest(self, path, attachments)
 
-    def _checked(self, X: Any, *, reset: bool) -> Any:
-        """X as an array, or as a CSR matrix if it is sparse."""
-        named = reset or hasattr(self, "feature_names_in_")
-        if not named and is_checked(X) and X.shape[1] == self.n_features_in_:
-            return X
-        with naming("X"):
-            checked = validate_data(
-                self, X, reset=reset, dtype="numeric", order="C", accept_sparse="csr"
-            )
-            if getattr(X, "dtype", None) == np.dtype(object) and not np.array_equal(X, checked):
-                raise ValueError("X has objects that float64 does not hold exactly")
-        return checked
+    def __getstate__(self) -> dict[str, Any]:
+        with self.learning_paused():  # a copy is a forest between two learning calls
+            state = {k: v for k, v in super().__getstate__().items() if k not in _NOT_COPIED}
+            fitted = self._fitted
+            if fitted is not None:
+                state["_parts"] = taken_apart(fitted, fitted.engine.snapshot().state())
+            return state
 
-    def _n_threads(self) -> int:
-        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
-            raise ValueError(f"n_jobs must be None or an integer but 0, got {self.n_jobs!r}")
-        return int(effective_n_jobs(self.n_jobs))
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        parts: Parts | None = state.pop("_parts", None)
+        super().__setstate__(state)
+        if parts is not None:
+            self._fitted = put_together(self.label_policy, parts)
+
+
+def named_neighbors(found: tuple[Any, Any, Any]) -> tuple[NDArray[Any], ...]:
+    """Return the engine's answer as distances, arrival numbers and names."""
+    distances, arrivals, ids = found
+    arrivals = arrivals.astype(np.int64, copy=False)
+    return distances, arrivals, names_of(ids, arrivals)

@@ -8,15 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from boundary_forest.estimators.class_table import ClassTable, Published, as_labels
-from boundary_forest.estimators.errors import naming
-from boundary_forest.estimators.explanation import TreePath
-from boundary_forest.estimators.prequential import PredictingForest, required
-from boundary_forest.files import ModelFile
-from boundary_forest.files.values import column_arrays, read_column
+from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.labels import ClassLabels
+from boundary_forest.estimators.prequential import PredictThenLearnMixin
 
 
-class BoundaryForestClassifier(ClassifierMixin, PredictingForest):
+class BoundaryForestClassifier(ClassifierMixin, PredictThenLearnMixin, BaseBoundaryForest):
     """Online nearest-neighbour classification with a Boundary Forest.
 
     Parameters
@@ -77,9 +75,13 @@ class BoundaryForestClassifier(ClassifierMixin, PredictingForest):
     True
     """
 
-    classes_: NDArray[Any]
-    _table: ClassTable  # what classes_ are coded as
-    _published: Published  # the same, or what it is about to become
+    label_policy = ClassLabels
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes seen so far, sorted."""
+        fitted = self._attributes("classes_")
+        return _labels(fitted).classes(fitted.engine.n_classes)
 
     def fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
         """Forget everything and learn from the beginning.
@@ -109,7 +111,7 @@ class BoundaryForestClassifier(ClassifierMixin, PredictingForest):
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, *, ids: Any = None) -> Self:
-        """Go on learning; new classes may appear at any time.
+        """Continue learning; new classes may appear at any time.
 
         Parameters
         ----------
@@ -136,11 +138,11 @@ class BoundaryForestClassifier(ClassifierMixin, PredictingForest):
         >>> forest.score([[1], [8]], ["b", "a longer name"])
         1.0
         """
-        self._learn(X, y, reset=False, classes=classes, ids=ids)
+        self._learn(X, y, classes=classes, ids=ids)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the largest share of the votes; the first in ``classes_`` among equals.
+        """Return the class with the largest share of the votes; among equals, the first one.
 
         Parameters
         ----------
@@ -158,11 +160,11 @@ class BoundaryForestClassifier(ClassifierMixin, PredictingForest):
         >>> forest.predict([[1], [8]]).tolist()
         ['a', 'b']
         """
-        view, by_code = self._estimated(X)
-        return view._answers(by_code)
+        fitted, estimates = self._estimated(X)
+        return fitted.labels.answers(estimates)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Each class's share of the Shepard-weighted votes.
+        """Return each class's share of the Shepard-weighted votes.
 
         Parameters
         ----------
@@ -182,11 +184,11 @@ class BoundaryForestClassifier(ClassifierMixin, PredictingForest):
         array([[1., 0.],
                [0., 1.]])
         """
-        view, by_code = self._estimated(X)
-        return view._shares(by_code)[0]
+        fitted, estimates = self._estimated(X)
+        return _labels(fitted).shares(estimates)[0]
 
     def predict_proba_then_learn(self, X: Any, y: Any, *, ids: Any = None) -> NDArray[np.float64]:
-        """As ``predict_then_learn``, but each class's share of the votes instead of the answer.
+        """Return what ``predict_then_learn`` does, but shares of the votes instead of classes.
 
         Parameters
         ----------
@@ -211,72 +213,13 @@ class BoundaryForestClassifier(ClassifierMixin, PredictingForest):
         array([[0., 1.],
                [1., 0.]])
         """
-        return self._told_then_learned(X, y, ids, lambda forest, told: forest._shares(told)[0])
+        return self._predicted_then_learned(X, y, ids, _shares)
 
-    def _shown(self, labels: NDArray[np.float64]) -> list[Any]:
-        return self._published.table.decode(labels[:, 0])
 
-    def _concluded(
-        self,
-        rows: NDArray[Any],
-        estimate: NDArray[np.float64],
-        trees: tuple[TreePath, ...],
-        labels: NDArray[np.float64],
-    ) -> tuple[Any, float]:
-        """The answer and its share of the votes."""
-        shares, classes = self._shares(estimate)
-        best = shares[0].argmax()
-        return classes[best : best + 1].tolist()[0], shares[0, best]
+def _labels(fitted: Fitted) -> ClassLabels:
+    assert isinstance(fitted.labels, ClassLabels)
+    return fitted.labels
 
-    def _shares(self, by_code: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[Any]]:
-        return self._published.table.in_order(by_code, at_least=len(self.classes_))
 
-    def _answers(self, estimates: NDArray[np.float64]) -> NDArray[Any]:
-        shares, classes = self._shares(estimates)
-        answers: NDArray[Any] = classes[shares.argmax(axis=1)]
-        return answers
-
-    def _encode(
-        self, y: Any, n_rows: int, *, reset: bool, classes: Any = None
-    ) -> NDArray[np.float64]:
-        labels = as_labels(required(y, self))
-        table = ClassTable.empty() if reset else self._table
-        if classes is not None:
-            with naming("classes"):
-                declared = table.encode(np.sort(as_labels(classes)))[1]
-                declared.encode(labels)  # to be of another kind is the fault of classes
-                table = declared
-        codes, table = table.encode(labels)
-        if reset:
-            self._published = Published(table)
-        self._table = table
-        self.classes_ = table.classes
-        return codes[:, None]
-
-    def _labels_given(self, y: Any) -> NDArray[Any] | None:
-        return as_labels(y)
-
-    def _check_state(self, state: dict[str, Any]) -> None:
-        super()._check_state(state)
-        self._table.check()
-        if state["n_classes"] > len(self._table.classes):
-            raise ValueError("labels has more classes than classes")
-
-    def _saved_labels(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        codes = self._table.codes.astype(np.int64)
-        return {}, {**column_arrays("classes", self._table.classes), "class_codes": codes}
-
-    def _load_labels(self, file: ModelFile, forest: dict[str, Any], label_length: int) -> None:
-        table = ClassTable(read_column(file, "classes"), file.array("class_codes", "int64"))
-        self._table, self._published, self.classes_ = table, Published(table), table.classes
-
-    def _announce(self) -> None:
-        self._published.table = self._table
-
-    def _withdraw(self, before: Self) -> None:
-        self._published.table = before._table
-
-    def _label_rules(self) -> dict[str, Any]:
-        return {"label_metric": "discrete", "estimator": "shepard_vote", "epsilon": 0.0}
-
-    _label_names = _shown
+def _shares(fitted: Fitted, estimates: NDArray[np.float64]) -> NDArray[np.float64]:
+    return _labels(fitted).shares(estimates, fitted.engine.n_classes)[0]

@@ -1,58 +1,81 @@
-"""Pickles, and copies of every kind: the engine goes along as the arrays it consists of."""
+"""A fitted forest taken apart into plain values, and put together again.
+
+Pickles, copies and model files all hold these values, and all come back by ``put_together``, which
+believes nothing: what does not fit together raises ValueError.
+"""
 
 from __future__ import annotations
 
-import copy
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-TABLES = {"_ids", "_published"}
+from numpy.typing import NDArray
+
+from boundary_forest.estimators.fitted import Fitted, Settings, new_engine
+from boundary_forest.estimators.labels import LabelPolicy
 
 
-class CopiedWithEngine:
-    """An estimator whose copy is the same forest, and goes on learning exactly as it would.
+@dataclass(frozen=True)
+class Parts:
+    """What a fitted forest consists of.
 
-    pickle, joblib and copy all ask for the state. It is taken between two learning calls, and put
-    back, from a pickle as from a model file, by ``_adopt``, which believes nothing.
+    Parameters
+    ----------
+    settings : Settings
+        What its trees are grown with.
+    parameters : dict
+        The parameters in use, by the names of the estimator's.
+    labels : dict
+        What labels mean, in JSON's values.
+    columns : dict of ndarray
+        What labels mean, as far as it takes arrays.
+    feature_names : ndarray or None
+        Names of the columns.
+    state : dict
+        The engine's.
     """
 
-    _engine: Any
+    settings: Settings
+    parameters: Mapping[str, Any]
+    labels: Mapping[str, Any]
+    columns: Mapping[str, NDArray[Any]]
+    feature_names: NDArray[Any] | None
+    state: dict[str, Any]
 
-    def _learning(self) -> AbstractContextManager[None]:
-        """Exclude other learning calls."""
-        raise NotImplementedError
 
-    def _empty_engine(self) -> Any:
-        """An engine with the parameters of the one in use."""
-        raise NotImplementedError
+def taken_apart(fitted: Fitted, state: dict[str, Any]) -> Parts:
+    """Return the parts of a fitted forest, of whose engine ``state`` is a snapshot's."""
+    labels, columns = fitted.labels.saved(state["n_classes"])
+    return Parts(fitted.settings, fitted.parameters, labels, columns, fitted.feature_names, state)
 
-    def _check_state(self, state: dict[str, Any]) -> None:
-        """Refuse an engine's state that does not go with what else the estimator knows."""
 
-    def __getstate__(self) -> dict[str, Any]:
-        if not hasattr(self, "_engine"):
-            return self._without_engine()
-        with self._learning():
-            return {**self._without_engine(), "_engine_state": self._engine.state()}
+def put_together(policy: type[LabelPolicy], parts: Parts, *, positions: str = "copied") -> Fitted:
+    """Return the fitted forest that these parts were taken from.
 
-    def _without_engine(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
-        for name in ("_learning_lock", "_is_learning", "_engine", "_journal"):
-            state.pop(name, None)
-        for name in TABLES & state.keys():  # they grow with their engine, and each copy has its own
-            state[name] = copy.deepcopy(state[name])
-        return state
+    Parameters
+    ----------
+    policy : type
+        The policy of labels.
+    parts : Parts
+        From a pickle or a file.
+    positions : {"copied", "kept", "mapped"}, default="copied"
+        What becomes of the array of positions, as for the engine.
+    """
+    return filled(unfilled(policy, parts), parts.state, positions=positions)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        engine_state = state.pop("_engine_state", None)
-        super().__setstate__(state)  # type: ignore[misc]
-        if engine_state is not None:
-            self._adopt(engine_state)
 
-    def _adopt(self, state: dict[str, Any], *, positions: str = "copied") -> None:
-        """Get an engine with this state; positions are "copied", "kept" or "mapped"."""
-        self._check_state(state)
-        engine = self._empty_engine()
-        engine.restore(state, positions)
-        self._engine = engine
+def unfilled(policy: type[LabelPolicy], parts: Parts) -> Fitted:
+    """Return the fitted forest of these parts, whose engine still has no state."""
+    column: Callable[[str], NDArray[Any]] = parts.columns.__getitem__
+    labels = policy.from_parameters(parts.parameters).loaded(
+        parts.labels, column, parts.settings.label_length
+    )
+    return Fitted(new_engine(parts.settings, labels), parts.settings, labels, parts.feature_names)
+
+
+def filled(fitted: Fitted, state: dict[str, Any], *, positions: str) -> Fitted:
+    """Return the same with the engine's state put back."""
+    fitted.labels.check_state(state)
+    fitted.engine.restore(state, positions)
+    return fitted

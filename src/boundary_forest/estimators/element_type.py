@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-ELEMENT_TYPES = ("uint8", "float32", "float64")
+from boundary_forest import _core
+
+ELEMENT_TYPES = tuple(_core.element_types())
 LARGEST_INTEGER = 2**53  # beyond it float64 does not hold every integer
 _ROWS_AS_THEY_ARE = tuple(np.dtype(name) for name in ELEMENT_TYPES)
 

@@ -48,7 +48,3 @@ def as_count(n_neighbors: Any) -> int:
 
 class JournalError(OSError):
     """A journal that cannot be opened, read or written: which, and what is wrong with it."""
-
-
-class ModelFileError(ValueError):
-    """A model file that cannot be loaded: which array it is, and what is wrong with it."""

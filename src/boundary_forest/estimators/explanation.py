@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.ids import names_of
+from boundary_forest.estimators.labels import Endings
 
 
 @dataclass(frozen=True)
@@ -65,14 +67,14 @@ class Explanation:
     trees: tuple[TreePath, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain dicts, lists and numbers.
+        """Return the same as plain dicts, lists and numbers.
 
         Examples
         --------
         >>> from boundary_forest import BoundaryForestClassifier
         >>> forest = BoundaryForestClassifier(random_state=0).fit([[0], [9]], ["a", "b"])
-        >>> told = forest.explain([8]).to_dict()
-        >>> told["answer"], told["confidence"], len(told["trees"])
+        >>> explained = forest.explain([8]).to_dict()
+        >>> explained["answer"], explained["confidence"], len(explained["trees"])
         ('b', 1.0, 50)
         """
         return {
@@ -97,79 +99,35 @@ class Explanation:
         return "\n".join(lines)
 
 
-class ExplainingForest(BaseBoundaryForest):
-    """A forest that can say why."""
-
-    def explain(self, x: Any) -> Explanation:
-        """Why the forest answers as it does: the path that each tree takes for one query.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_features,) or (1, n_features)
-            The query.
-
-        Returns
-        -------
-        explanation : Explanation
-            The answer, how far the trees agree (in [0, 1]), and for each tree the stored examples
-            from its root to the locally closest one, with distances and labels, and the share that
-            the last one had in the answer. It prints, and has ``to_dict()``.
-
-        Examples
-        --------
-        >>> from boundary_forest import BoundaryForestClassifier
-        >>> forest = BoundaryForestClassifier(n_estimators=2, random_state=0)
-        >>> forest = forest.fit([[0], [9], [5]], ["a", "b", "a"])
-        >>> print(forest.explain([8]))
-        answer 'b', confidence 1.00
-        tree   0, weight 0.500: #0 'a' at 8 > #1 'b' at 1
-        tree   1, weight 0.500: #1 'b' at 1
-        """
-        view = self._view()
-        engine, rows = view._ask(np.asarray(x)[None] if np.ndim(x) == 1 else x)
-        if len(rows) != 1:
-            raise ValueError(f"x must be one query, got {len(rows)}")
-        paths, weights, estimate = engine.paths(rows)
-        weights = view._weighed(weights)
-        met = np.unique(np.concatenate([slots[0] for slots, _ in paths]))
-        _, labels, arrivals = engine.examples(met)
-        shown = view._shown(labels)
-        trees = []
-        ends = []
-        for (slots, distances), weight in zip(paths, weights, strict=True):
-            places = np.searchsorted(met, slots[0])
-            steps = [
-                Step(int(arrivals[i]), float(d), shown[i])
-                for i, d in zip(places, distances[0], strict=True)
-            ]
-            trees.append(TreePath(tuple(steps), float(weight)))
-            ends.append(places[-1])
-        answer, confidence = view._concluded(rows, estimate, tuple(trees), labels[ends])
-        return Explanation(answer, min(1.0, max(0.0, float(confidence))), tuple(trees))
-
-    # What a subclass decides
-
-    def _shown(self, labels: NDArray[np.float64]) -> list[Any]:
-        """Labels as a reader should see them."""
-        shown: list[Any] = (labels[:, 0] if labels.shape[1] == 1 else labels).tolist()
-        return shown
-
-    def _weighed(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What each tree's end weighs in the answer."""
-        return weights
-
-    def _concluded(
-        self,
-        rows: NDArray[Any],
-        estimate: NDArray[np.float64],
-        trees: tuple[TreePath, ...],
-        labels: NDArray[np.float64],
-    ) -> tuple[Any, float]:
-        """The answer, and how far the trees agree on it.
-
-        For numbers: 1 minus the deviation among the trees' labels over that of all labels seen.
-        """
-        weights = np.array([tree.weight for tree in trees])
-        apart = np.sqrt(weights @ ((labels - weights @ labels) ** 2).sum(axis=1))
-        usual = self._engine.label_deviation
-        return self._answers(estimate)[0].tolist(), 1 - apart / usual if usual > 0 else 1.0
+def explanation_of(fitted: Fitted, row: NDArray[Any]) -> Explanation:
+    """Return how a fitted forest answers one query, of shape (1, n_features)."""
+    trees, weights, estimate, examples = fitted.engine.paths(row)
+    positions, labels, arrivals, ids = examples
+    arrivals = arrivals.astype(np.int64)
+    policy = fitted.labels
+    weights, shown = policy.weighed(weights), policy.shown(labels)
+    paths = [
+        TreePath(
+            tuple(
+                Step(int(arrivals[place]), float(distance), shown[place])
+                for place, distance in zip(places, distances, strict=True)
+            ),
+            float(weight),
+        )
+        for (places, distances), weight in zip(trees, weights, strict=True)
+    ]
+    ends = np.array([places[-1] for places, _ in trees])
+    answer, confidence = policy.concluded(
+        Endings(
+            query=row[0],
+            estimate=estimate,
+            weights=weights,
+            distances=np.array([distances[-1] for _, distances in trees]),
+            arrivals=arrivals[ends],
+            positions=positions[ends],
+            labels=labels[ends],
+            names=names_of(ids, arrivals)[ends],
+            deviation=fitted.engine.label_deviation,
+        )
+    )
+    return Explanation(answer, min(1.0, max(0.0, float(confidence))), tuple(paths))

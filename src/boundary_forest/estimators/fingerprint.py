@@ -1,32 +1,35 @@
-"""A forest's hash: what it was told, and per tree who came under whom, in order of creation.
+"""A forest's hash: its settings, a digest of each tree, and a sum over the stored examples.
 
-Examples are known by arrival number, so that the layout of memory does not enter.
+A tree's digest is of who came under whom, in order of creation; an example's is of its arrival
+number, position and label. The engine makes both without copying a row, and a sum does not depend
+on where examples lie, so that neither the layout of memory nor the number of machines matters.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
-from boundary_forest.estimators.engine_state import trees_in
+from boundary_forest.estimators.errors import plain
+from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.metrics import name_of
 
 
-def digest_of(settings: dict[str, Any], state: dict[str, Any], label_names: Iterable[Any]) -> str:
-    """32 hexadecimal digits from the settings, the engine's state and what its labels mean."""
-    told = [(key, name_of(v) if callable(v) else v) for key, v in sorted(settings.items())]
-    sizes = state["tree_sizes"].tolist()
-    digest = hashlib.blake2b(repr((told, state["seen"], sizes)).encode(), digest_size=16)
-    arrivals = state["arrivals"]
-    for examples, parents in trees_in(state):
-        digest.update(arrivals[examples].tobytes())
-        digest.update(arrivals[examples[parents[1:]]].tobytes())
-    digest.update(arrivals.tobytes())
-    positions = state["positions"]
-    digest.update(positions if positions.dtype == np.uint8 else positions + 0.0)  # -0.0 is 0.0
-    for name in label_names:
-        digest.update(name if isinstance(name, bytes) else repr(name).encode())
+def fingerprint_of(fitted: Fitted) -> str:
+    """Return 32 hexadecimal digits."""
+    settings = dict(vars(fitted.settings)) | fitted.labels.parameters | fitted.labels.rules
+    settings["E"] = fitted.labels.parameters.get("estimator")
+    params = fitted.settings.metric_params or {}
+    settings["metric_params"] = sorted((key, plain(value)) for key, value in params.items())
+    del settings["ids"]  # names of the user's own change no answer
+    trees, examples = fitted.engine.digest(fitted.labels.keys())
+    described = [(key, _described(value)) for key, value in sorted(settings.items())]
+    text = repr((described, fitted.engine.seen))
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16)
+    digest.update(trees.tobytes())
+    digest.update(examples.tobytes())
     return digest.hexdigest()
+
+
+def _described(value: Any) -> Any:
+    return name_of(value) if callable(value) else value

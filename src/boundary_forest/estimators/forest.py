@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -10,40 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from boundary_forest.estimators.explanation import ExplainingForest, TreePath
-from boundary_forest.estimators.label_vectors import (
-    as_label_vectors,
-    check_length,
-    loaded_one_output,
-)
-from boundary_forest.files import ModelFile
+from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryForest
+from boundary_forest.estimators.checking import n_threads
+from boundary_forest.estimators.labels import LabelVectors, Node
 
 LABEL_METRICS = ("euclidean", "manhattan", "chebyshev", "discrete", "always")
 
-
-@dataclass(frozen=True)
-class Node:
-    """A locally closest example, as an estimator E is given it.
-
-    Parameters
-    ----------
-    position : ndarray of shape (n_features,)
-        The example's position x_i.
-    label : ndarray of shape (n_labels,)
-        Its label vector c(x_i).
-    distance : float
-        d(x_i, y).
-    arrival : int
-        Its arrival number.
-    """
-
-    position: NDArray[Any]
-    label: NDArray[np.float64]
-    distance: float
-    arrival: int
+__all__ = ["BoundaryForest", "Node"]
 
 
-class BoundaryForest(ExplainingForest):
+class BoundaryForest(BaseBoundaryForest):
     """A Boundary Forest over label vectors, with the paper's d, d_c, epsilon and E as parameters.
 
     Classification, regression and retrieval are special cases, which the other estimators serve
@@ -107,8 +82,10 @@ class BoundaryForest(ExplainingForest):
     True
     """
 
+    label_policy = LabelVectors
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ExplainingForest._parameter_constraints,
+        **PARAMETER_CONSTRAINTS,
         "label_metric": [StrOptions(set(LABEL_METRICS)), callable],
         "epsilon": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "estimator": [StrOptions({"shepard_mean", "nearest"}), callable],
@@ -170,7 +147,7 @@ class BoundaryForest(ExplainingForest):
         return self
 
     def partial_fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
-        """Go on learning.
+        """Continue learning.
 
         Parameters
         ----------
@@ -192,11 +169,11 @@ class BoundaryForest(ExplainingForest):
         >>> forest.partial_fit([[9]], [4.5]).predict([[1], [8]]).tolist()
         [1.5, 4.5]
         """
-        self._learn(X, y, reset=False, ids=ids)
+        self._learn(X, y, ids=ids)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """What E makes of the examples that the trees end at.
+        """Return what E makes of the examples that the trees end at.
 
         Parameters
         ----------
@@ -216,80 +193,17 @@ class BoundaryForest(ExplainingForest):
         >>> forest.fit([[0], [9]], [1.5, 4.5]).predict([[1], [8]]).tolist()
         [0, 1]
         """
-        view = self._view()
-        engine, rows = view._ask(X)
-        E = view._estimate_with
+        fitted, rows = self._query_rows(X)
+        engine, threads = fitted.engine, n_threads(self.n_jobs)
+        E = fitted.parameters["estimator"]
         if not callable(E):
-            return view._answers(engine.estimate(rows, view._n_threads()))
-        slots, distances = engine.found(rows, view._n_threads())
-        met, places = np.unique(slots, return_inverse=True)
-        positions, labels, arrivals = engine.examples(met)
+            return fitted.labels.answers(engine.estimate(rows, threads))
+        places, distances, (positions, labels, arrivals, _) = engine.found(rows, threads)
         answers = []
-        for y, found, d in zip(rows, places.reshape(slots.shape), distances, strict=True):
+        for y, found, d in zip(rows, places, distances, strict=True):
             nodes = [
                 Node(positions[i], labels[i], float(d_i), int(arrivals[i]))
                 for i, d_i in zip(found, d, strict=True)
             ]
             answers.append(E(y, nodes))
         return np.asarray(answers)
-
-    def _answers(self, estimates: NDArray[np.float64]) -> NDArray[Any]:
-        return estimates[:, 0] if self._one_number else estimates
-
-    def _concluded(
-        self,
-        rows: NDArray[Any],
-        estimate: NDArray[np.float64],
-        trees: tuple[TreePath, ...],
-        labels: NDArray[np.float64],
-    ) -> tuple[Any, float]:
-        answer, confidence = super()._concluded(rows, estimate, trees, labels)
-        if callable(self._estimate_with):
-            answer = self.predict(rows)[0].tolist()
-        return answer, confidence
-
-    def _weighed(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What a callable E makes of its nodes is not known, so they count alike."""
-        if callable(self._estimate_with):
-            return np.full(len(weights), 1 / len(weights))
-        return weights
-
-    def _encode(
-        self, y: Any, n_rows: int, *, reset: bool, classes: Any = None
-    ) -> NDArray[np.float64]:
-        labels = as_label_vectors(y)
-        if reset:
-            self._one_number = labels.ndim == 1
-            self._estimate_with = self.estimator
-        else:
-            check_length(labels, self._settings["label_length"])
-        return labels.reshape(len(labels), -1)
-
-    _PARAMETERS_IN_USE = (
-        *ExplainingForest._PARAMETERS_IN_USE,
-        "epsilon",
-        "estimator",
-        "label_metric",
-    )
-
-    def _in_use(self) -> dict[str, Any]:
-        return {
-            **super()._in_use(),
-            "epsilon": self._epsilon_in_use(),
-            "estimator": self._estimate_with,
-            "label_metric": self._settings["label_metric"],
-        }
-
-    def _saved_labels(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return {"one_output": self._one_number}, {}
-
-    def _load_labels(self, file: ModelFile, forest: dict[str, Any], label_length: int) -> None:
-        self._one_number = loaded_one_output(forest, label_length)
-        self._estimate_with = self.estimator
-
-    def _label_rules(self) -> dict[str, Any]:
-        return {
-            "label_metric": self.label_metric,
-            "estimator": "nearest" if callable(self.estimator) else self.estimator,
-            "epsilon": None if self.epsilon == "auto" else float(self.epsilon),
-        }

@@ -13,16 +13,9 @@ from typing import Any
 
 import numpy as np
 
-METRICS = (
-    "euclidean",
-    "manhattan",
-    "chebyshev",
-    "minkowski",
-    "cosine",
-    "hamming",
-    "canberra",
-    "inner_product",
-)
+from boundary_forest import _core
+
+METRICS = tuple(_core.metric_names())
 
 COMPILED_SIGNATURE = "(float64*, float64*, int64) -> float64"
 

@@ -10,22 +10,30 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
+from boundary_forest.estimators.base import (
+    PARAMETER_CONSTRAINTS,
+    BaseBoundaryForest,
+    named_neighbors,
+)
 from boundary_forest.estimators.blocks import joined, slices
+from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.errors import as_count
-from boundary_forest.estimators.explanation import ExplainingForest, TreePath
+from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.labels import NoLabels
 
 MODES = ("connectivity", "distance")
 
 
-class BoundaryForestNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ExplainingForest):
+class BoundaryForestNeighbors(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseBoundaryForest
+):
     """Online approximate nearest-neighbour search with a Boundary Forest.
 
     Parameters
     ----------
     n_neighbors : int, default=5
-        How many neighbours ``kneighbors`` finds when it is not told.
+        How many neighbours ``kneighbors`` finds by default.
     mode : {"distance", "connectivity"}, default="distance"
         What ``transform`` puts into its graph: distances to ``n_neighbors`` neighbours and to the
         example itself, or ones for ``n_neighbors``, itself among them; as scikit-learn's
@@ -60,7 +68,7 @@ class BoundaryForestNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     Notes
     -----
-    Sparse X is accepted, as told for :class:`BoundaryForestClassifier`.
+    Sparse X is accepted, as for :class:`BoundaryForestClassifier`.
 
     Examples
     --------
@@ -91,8 +99,10 @@ class BoundaryForestNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     True
     """
 
+    label_policy = NoLabels
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ExplainingForest._parameter_constraints,
+        **PARAMETER_CONSTRAINTS,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "mode": [StrOptions(set(MODES))],
     }
@@ -151,7 +161,7 @@ class BoundaryForestNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return self
 
     def partial_fit(self, X: Any, y: Any = None, *, ids: Any = None) -> Self:
-        """Go on learning.
+        """Continue learning.
 
         Parameters
         ----------
@@ -174,18 +184,18 @@ class BoundaryForestNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         >>> index.kneighbors([[2.9]], 1, return_distance=False)
         array([[8]])
         """
-        self._learn(X, y, reset=False, ids=ids)
+        self._learn(X, y, ids=ids)
         return self
 
     def kneighbors(
         self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> Any:
-        """Stored examples close to each query, nearest first.
+        """Return stored examples close to each query, nearest first.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features) or None, default=None
-            The queries; None asks for the neighbours of every stored example, itself left out.
+            The queries; None is every stored example, each left out of its own neighbours.
         n_neighbors : int or None, default=None
             How many; None is the estimator's ``n_neighbors``.
         return_distance : bool, default=True
@@ -214,12 +224,12 @@ class BoundaryForestNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def kneighbors_graph(
         self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity"
     ) -> csr_matrix:
-        """The neighbours of each query as a sparse graph.
+        """Return the neighbours of each query as a sparse graph.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features) or None, default=None
-            The queries; None asks for the neighbours of every stored example, itself left out.
+            The queries; None is every stored example, each left out of its own neighbours.
         n_neighbors : int or None, default=None
             How many; None is the estimator's ``n_neighbors``.
         mode : {"connectivity", "distance"}, default="connectivity"
@@ -241,12 +251,11 @@ class BoundaryForestNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """
         if mode not in MODES:
             raise ValueError(f"mode must be one of {MODES}, got {mode!r}")
-        return self._graph(
-            *self._neighbors(X, self.n_neighbors if n_neighbors is None else n_neighbors), mode
-        )
+        n = self.n_neighbors if n_neighbors is None else n_neighbors
+        return _graph(*self._neighbors(X, n)[:3], mode)
 
     def transform(self, X: Any) -> csr_matrix:
-        """The graph from queries to their neighbours, as KNeighborsTransformer gives it.
+        """Return the graph from queries to their neighbours, as KNeighborsTransformer gives it.
 
         Parameters
         ----------
@@ -266,7 +275,7 @@ class BoundaryForestNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         >>> index.transform([[3.0]]).toarray()
         array([[0., 0., 2.]])
         """
-        return self._graph(*self._entries(X), self.mode)
+        return _graph(*self._entries(X), self.mode)
 
     def fit_transform(self, X: Any, y: Any = None, *, ids: Any = None) -> csr_matrix:
         """Forget everything, learn, and return the graph of the examples among themselves.
@@ -293,98 +302,70 @@ class BoundaryForestNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         >>> graph.nnz, graph.diagonal().tolist()
         (6, [0.0, 0.0, 0.0])
         """
-        view, distances, arrivals = self.fit(X, y, ids=ids)._entries(X)
+        self.fit(X, y, ids=ids)
+        fitted, distances, arrivals = self._entries(X)
         if self.metric != "inner_product":  # by which others may be closer than itself
             own = np.arange(len(arrivals))
             hidden = (arrivals != own[:, None]).all(axis=1)
             for column, itself in ((distances, 0.0), (arrivals, own[hidden])):
                 column[hidden, 1:] = column[hidden, :-1]
                 column[hidden, 0] = itself
-        return self._graph(view, distances, arrivals, self.mode)
-
-    def _entries(self, X: Any) -> tuple[Self, NDArray[np.float64], NDArray[np.int64]]:
-        n_entries = as_count(self.n_neighbors) + (self.mode == "distance")
-        if n_entries > self.n_samples_fit_:
-            raise ValueError(
-                f"n_neighbors={self.n_neighbors} with mode={self.mode!r} asks for {n_entries} "
-                f"entries a row, and {self.n_samples_fit_} examples are stored: set a smaller "
-                "n_neighbors, or learn more first"
-            )
-        return self._neighbors(X, n_entries)
-
-    def _graph(
-        self, view: Self, distances: NDArray[np.float64], arrivals: NDArray[np.int64], mode: str
-    ) -> csr_matrix:
-        n_rows, n_edges = distances.shape
-        weights = distances.ravel() if mode == "distance" else np.ones(distances.size)
-        starts = np.arange(0, n_rows * n_edges + 1, n_edges)
-        shape = (n_rows, view.n_samples_fit_)
-        return csr_matrix((weights, arrivals.ravel(), starts), shape=shape)
-
-    def _neighbors(
-        self, X: Any, n_neighbors: Any
-    ) -> tuple[Self, NDArray[np.float64], NDArray[np.int64]]:
-        return super()._neighbors(X, n_neighbors) if X is not None else self._others(n_neighbors)
-
-    def _others(self, n_neighbors: Any) -> tuple[Self, NDArray[np.float64], NDArray[np.int64]]:
-        """The neighbours of every stored example, in order of arrival, without itself."""
-        n, view = as_count(n_neighbors), self._view()
-        check_is_fitted(view, "_engine")
-        n_stored = view._engine.stats()["examples_stored"]
-        if n >= n_stored:
-            raise ValueError(
-                f"n_neighbors must be smaller than the number of stored examples when X is None, "
-                f"got {n} with {n_stored} stored: ask for fewer, or learn more first"
-            )
-        found = []
-        for block in slices(n_stored, view.n_features_in_):
-            slots = np.arange(block.start, block.stop, dtype=np.uint32)
-            positions, _, own = view._engine.examples(slots)
-            distances, arrivals = view._engine.neighbors(positions, n + 1, view._n_threads())
-            others = arrivals != own[:, None]
-            others[others.all(axis=1), -1] = False  # it is hidden behind its own duplicates
-            found.append((distances[others].reshape(-1, n), arrivals[others].reshape(-1, n)))
-        distances, arrivals = joined(found)
-        return view, distances, arrivals.astype(np.int64)
+        return _graph(fitted, distances, arrivals, self.mode)
 
     @property
     def n_samples_fit_(self) -> int:
         """Examples seen, all of which are stored; the columns of the graphs."""
-        check_is_fitted(self, "_engine")
-        return self._engine.seen
+        return int(self._learned().engine.seen)
 
     @property
     def _n_features_out(self) -> int:
         return self.n_samples_fit_
 
-    def _check_state(self, state: dict[str, Any]) -> None:
-        super()._check_state(state)
-        if len(state["arrivals"]) != state["seen"]:
-            raise ValueError("arrivals has fewer examples than were seen, but all are stored")
+    def _entries(self, X: Any) -> tuple[Fitted, NDArray[np.float64], NDArray[np.int64]]:
+        n_entries = as_count(self.n_neighbors) + (self.mode == "distance")
+        if n_entries > self.n_samples_fit_:
+            raise ValueError(
+                f"n_neighbors={self.n_neighbors} with mode={self.mode!r} needs {n_entries} "
+                f"entries a row, and {self.n_samples_fit_} examples are stored: set a smaller "
+                "n_neighbors, or learn more first"
+            )
+        return self._neighbors(X, n_entries)[:3]
 
-    def _shown(self, labels: NDArray[np.float64]) -> list[Any]:
-        return [None] * len(labels)
+    def _neighbors(
+        self, X: Any, n_neighbors: Any
+    ) -> tuple[Fitted, NDArray[np.float64], NDArray[np.int64], NDArray[Any]]:
+        if X is not None:
+            return super()._neighbors(X, n_neighbors)
+        return _others(self._learned(), as_count(n_neighbors), n_threads(self.n_jobs))
 
-    def _concluded(
-        self,
-        rows: NDArray[Any],
-        estimate: NDArray[np.float64],
-        trees: tuple[TreePath, ...],
-        labels: NDArray[np.float64],
-    ) -> tuple[Any, float]:
-        """The nearest example, and the share of the trees that found it."""
-        arrivals = [tree.steps[-1].arrival for tree in trees]
-        nearest = next(tree.steps[-1].arrival for tree in trees if tree.weight > 0)
-        named = np.array([nearest]) if self._ids is None else self._ids.named(np.array([nearest]))
-        return named.tolist()[0], arrivals.count(nearest) / len(arrivals)
 
-    def _encode(
-        self, y: Any, n_rows: int, *, reset: bool, classes: Any = None
-    ) -> NDArray[np.float64]:
-        return np.zeros((n_rows, 0))
+def _others(
+    fitted: Fitted, n: int, threads: int
+) -> tuple[Fitted, NDArray[np.float64], NDArray[np.int64], NDArray[Any]]:
+    """Return the neighbours of every stored example, in order of arrival, without itself."""
+    n_stored = fitted.engine.stats()["examples_stored"]
+    if n >= n_stored:
+        raise ValueError(
+            f"n_neighbors must be smaller than the number of stored examples when X is None, "
+            f"got {n} with {n_stored} stored: ask for fewer, or learn more first"
+        )
+    snapshot, found = fitted.engine.snapshot(), []
+    for block in slices(n_stored, fitted.settings.n_features):
+        rows = snapshot.positions(block.start, block.stop)
+        neighbors = named_neighbors(snapshot.neighbors(rows, n + 1, threads))
+        # All that was seen is stored, so rows are arrivals.
+        others = neighbors[1] != np.arange(block.start, block.stop)[:, None]
+        others[others.all(axis=1), -1] = False  # it is hidden behind its own duplicates
+        found.append(tuple(part[others].reshape(-1, n) for part in neighbors))
+    distances, arrivals, names = joined(found)
+    return fitted, distances, arrivals, names
 
-    def _labels_given(self, y: Any) -> None:
-        return None
 
-    def _label_rules(self) -> dict[str, Any]:
-        return {"label_metric": "always", "estimator": "nearest", "epsilon": 0.0}
+def _graph(
+    fitted: Fitted, distances: NDArray[np.float64], arrivals: NDArray[np.int64], mode: str
+) -> csr_matrix:
+    n_rows, n_edges = distances.shape
+    weights = distances.ravel() if mode == "distance" else np.ones(distances.size)
+    starts = np.arange(0, n_rows * n_edges + 1, n_edges)
+    shape = (n_rows, fitted.engine.seen)
+    return csr_matrix((weights, arrivals.ravel(), starts), shape=shape)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from boundary_forest.estimators.base import BaseBoundaryForest
-from boundary_forest.estimators.explanation import ExplainingForest
+from boundary_forest.estimators.fitted import Fitted
 
 
-class PredictingForest(ExplainingForest):
-    """A forest whose labels can be asked for."""
+class PredictThenLearnMixin:
+    """Adds ``predict_then_learn`` to an estimator that has ``_learn``."""
+
+    _learn: Callable[..., NDArray[Any] | None]
 
     def predict_then_learn(self, X: Any, y: Any, *, ids: Any = None) -> NDArray[Any]:
-        """What it would have said of each example just before learning it; then it is learned.
+        """Return the answer to each example from just before it is learned, and learn it.
 
         The same answers and the same forest as ``predict`` and ``partial_fit`` row by row, with
         one descent per tree instead of two. The mean error of the answers is the prequential
@@ -35,8 +36,8 @@ class PredictingForest(ExplainingForest):
         Returns
         -------
         answers : ndarray of the shape of y
-            Only what had been learned before a row speaks about it: a class is never answered
-            before its first example.
+            Each is made of what had been learned before its row: a class is never answered before
+            its first example.
 
         Examples
         --------
@@ -48,30 +49,25 @@ class PredictingForest(ExplainingForest):
         >>> bool((answers == y[1:]).mean() > 0.85)
         True
         """
-        return self._told_then_learned(X, y, ids, lambda forest, told: forest._answers(told))
+        return self._predicted_then_learned(X, y, ids, answers_of)
 
-    def _told_then_learned(
-        self, X: Any, y: Any, ids: Any, telling: Callable[[Self, NDArray[np.float64]], NDArray[Any]]
+    def _predicted_then_learned(
+        self,
+        X: Any,
+        y: Any,
+        ids: Any,
+        answers: Callable[[Fitted, NDArray[np.float64]], NDArray[Any]],
     ) -> NDArray[Any]:
         check_is_fitted(
             self,
-            "_engine",
             msg="This %(name)s instance is not fitted yet, so it has nothing to answer with. Call "
             "partial_fit with at least one example before predict_then_learn.",
         )
-        answers = self._learn(X, y, reset=False, ids=ids, telling=telling)
-        assert answers is not None
-        return answers
-
-    def _estimated(self, X: Any) -> tuple[Self, NDArray[np.float64]]:
-        """The engine's estimates, and the estimator that they are of."""
-        return self._asked(X, lambda engine, rows, n_threads: engine.estimate(rows, n_threads))
+        learned = self._learn(X, y, ids=ids, answers=answers)
+        assert learned is not None
+        return learned
 
 
-def required(y: Any, estimator: BaseBoundaryForest) -> Any:
-    """Labels, if there are any."""
-    if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
-        )
-    return y
+def answers_of(fitted: Fitted, estimates: NDArray[np.float64]) -> NDArray[Any]:
+    """Return what estimates mean that were made while the forest learned."""
+    return fitted.labels.answers(estimates, fitted.engine.n_classes)

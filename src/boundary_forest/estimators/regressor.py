@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from boundary_forest.estimators.label_vectors import (
-    as_label_vectors,
-    check_length,
-    loaded_one_output,
-)
-from boundary_forest.estimators.prequential import PredictingForest, required
-from boundary_forest.files import ModelFile
+from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryForest
+from boundary_forest.estimators.labels import Targets
+from boundary_forest.estimators.prequential import PredictThenLearnMixin
 
 
-class BoundaryForestRegressor(MultiOutputMixin, RegressorMixin, PredictingForest):
+class BoundaryForestRegressor(
+    MultiOutputMixin, RegressorMixin, PredictThenLearnMixin, BaseBoundaryForest
+):
     """Online nearest-neighbour regression with a Boundary Forest.
 
     Parameters
@@ -57,7 +55,7 @@ class BoundaryForestRegressor(MultiOutputMixin, RegressorMixin, PredictingForest
     Notes
     -----
     Features should be of like scale; standardise them if they are not. Sparse X is accepted, as
-    told for :class:`BoundaryForestClassifier`.
+    for :class:`BoundaryForestClassifier`.
 
     On noisy targets it lies between one and several nearest neighbours. Each tree answers with the
     target of one example, and keeps above all those that contradicted it, outliers among them; the
@@ -77,8 +75,10 @@ class BoundaryForestRegressor(MultiOutputMixin, RegressorMixin, PredictingForest
     True
     """
 
+    label_policy = Targets
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PredictingForest._parameter_constraints,
+        **PARAMETER_CONSTRAINTS,
         "epsilon": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     }
 
@@ -135,7 +135,7 @@ class BoundaryForestRegressor(MultiOutputMixin, RegressorMixin, PredictingForest
         return self
 
     def partial_fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
-        """Go on learning.
+        """Continue learning.
 
         Parameters
         ----------
@@ -158,11 +158,11 @@ class BoundaryForestRegressor(MultiOutputMixin, RegressorMixin, PredictingForest
         >>> forest.partial_fit([[9]], [3.0]).score([[1], [8]], [1.5, 3.0])
         1.0
         """
-        self._learn(X, y, reset=False, ids=ids)
+        self._learn(X, y, ids=ids)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """The Shepard-weighted mean of the targets that the trees end at.
+        """Return the Shepard-weighted mean of the targets that the trees end at.
 
         Parameters
         ----------
@@ -180,33 +180,5 @@ class BoundaryForestRegressor(MultiOutputMixin, RegressorMixin, PredictingForest
         >>> forest.predict([[1], [8]])
         array([1.5, 3. ])
         """
-        view, means = self._estimated(X)
-        return view._answers(means)
-
-    def _answers(self, estimates: NDArray[np.float64]) -> NDArray[np.float64]:
-        return estimates[:, 0] if self._one_output else estimates
-
-    def _encode(
-        self, y: Any, n_rows: int, *, reset: bool, classes: Any = None
-    ) -> NDArray[np.float64]:
-        targets = as_label_vectors(required(y, self))
-        if reset:
-            self._one_output = targets.ndim == 1
-        else:
-            check_length(targets, self._settings["label_length"])
-        return targets.reshape(len(targets), -1)
-
-    _PARAMETERS_IN_USE = (*PredictingForest._PARAMETERS_IN_USE, "epsilon")
-
-    def _in_use(self) -> dict[str, Any]:
-        return {**super()._in_use(), "epsilon": self._epsilon_in_use()}
-
-    def _saved_labels(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return {"one_output": self._one_output}, {}
-
-    def _load_labels(self, file: ModelFile, forest: dict[str, Any], label_length: int) -> None:
-        self._one_output = loaded_one_output(forest, label_length)
-
-    def _label_rules(self) -> dict[str, Any]:
-        epsilon = None if self.epsilon == "auto" else float(self.epsilon)
-        return {"label_metric": "euclidean", "estimator": "shepard_mean", "epsilon": epsilon}
+        fitted, means = self._estimated(X)
+        return fitted.labels.answers(means)

@@ -1,4 +1,4 @@
-"""Model files: loading whichever estimator was saved, checking a file, telling what it is."""
+"""Model files: loading whichever estimator was saved, checking and describing a file."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from boundary_forest.estimators.classifier import BoundaryForestClassifier
 from boundary_forest.estimators.forest import BoundaryForest
 from boundary_forest.estimators.neighbors import BoundaryForestNeighbors
 from boundary_forest.estimators.regressor import BoundaryForestRegressor
-from boundary_forest.files import ModelFile
-from boundary_forest.files.saving import FRAME, read_frame
+from boundary_forest.files.reading import ModelFile
+from boundary_forest.files.restoring import FRAME, attachments_in, restored
 from boundary_forest.files.values import CALLABLE, column_length, is_named
 
 ESTIMATORS: dict[str, type[BaseBoundaryForest]] = {
@@ -43,7 +43,7 @@ def load(
     path : str or path-like
         The file.
     mmap : bool, default=False
-        Whether positions stay in the file and are read when they are needed. Learning goes on in
+        Whether positions stay in the file and are read when they are needed. Learning continues in
         memory, and the file is not changed. Positions are then not checked: bad ones may give
         wrong answers; ``boundary-forest verify`` finds them. The file must not be truncated or
         rewritten in place while the model is in use; saving to the same path is safe.
@@ -79,30 +79,42 @@ def load(
     """
     given = {"metric": metric, "label_metric": label_metric, "estimator": estimator}
     with ModelFile(path) as file:
-        forest = _forest_in(file, given, mapped=mmap)
-        return forest if FRAME not in file.entries else _framed(file, forest)
+        forest, attachments = _forest_in(file, given, mapped=mmap)
+        return forest if FRAME not in attachments else _framed(file, forest, attachments)
 
 
-def load_forest(path: str | os.PathLike[str], *, mmap: bool = False, **given: Any) -> Any:
-    """As ``load``, but the estimator itself where a file has one that takes raw rows.
+def load_forest(
+    path: str | os.PathLike[str], *, mmap: bool = False, **functions: Any
+) -> tuple[BaseBoundaryForest, dict[str, Any]]:
+    """Load the estimator in a file, and the documents that were attached to it.
 
     Parameters
     ----------
-    path, mmap, **given
+    path, mmap, **functions
         As for ``load``.
+
+    Returns
+    -------
+    forest : estimator
+        The forest itself, also where ``load`` returns one that takes raw rows.
+    attachments : dict of JSON values
+        What ``save_forest`` was given.
     """
     with ModelFile(path) as file:
-        return _forest_in(file, given, mapped=mmap)
+        return _forest_in(file, functions, mapped=mmap)
 
 
-def _forest_in(file: ModelFile, given: dict[str, Any], *, mapped: bool) -> BaseBoundaryForest:
+def _forest_in(
+    file: ModelFile, given: dict[str, Any], *, mapped: bool
+) -> tuple[BaseBoundaryForest, dict[str, Any]]:
     kind = _kind_of(file)
     functions = {name: f for name, f in given.items() if f is not None}
     _check_given(file, functions)
-    return kind._loaded(file, functions, mapped=mapped)
+    attachments = attachments_in(file)
+    return restored(kind, file, functions, mapped=mapped), attachments
 
 
-def _framed(file: ModelFile, forest: BaseBoundaryForest) -> Any:
+def _framed(file: ModelFile, forest: BaseBoundaryForest, attachments: dict[str, Any]) -> Any:
     try:
         from boundary_forest.frames import FrameModel  # needs pyarrow, which other models do not
     except ModuleNotFoundError as error:
@@ -113,7 +125,7 @@ def _framed(file: ModelFile, forest: BaseBoundaryForest) -> Any:
             name="pyarrow",
         ) from error
     with file.checking(FRAME):
-        return FrameModel.of_forest(forest)
+        return FrameModel.of_forest(forest, attachments)
 
 
 def verify(path: str | os.PathLike[str]) -> None:
@@ -125,14 +137,15 @@ def verify(path: str | os.PathLike[str]) -> None:
         The file. Functions that it names need not be given: none is called.
     """
     with ModelFile(path) as file:
-        functions = dict.fromkeys(_named_functions(file), _not_called)
-        forest = _kind_of(file)._loaded(file, functions, mapped=False)
-        if FRAME in file.entries:
-            _framed(file, forest)
+        functions = dict.fromkeys(named_functions(file), _not_called)
+        forest = restored(_kind_of(file), file, functions, mapped=False)
+        attachments = attachments_in(file)
+        if FRAME in attachments:
+            _framed(file, forest, attachments)
 
 
 def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a file says of its model, from its header alone; ``verify`` finds out if it is so.
+    """Return what a file says of its model, from its header alone; ``verify`` checks that.
 
     Parameters
     ----------
@@ -154,8 +167,9 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
             "parameters": dict(file.document["parameters"]),
             "fitted": forest is not None,
         }
-        if FRAME in file.entries:
-            described["frame"] = read_frame(file)
+        attachments = attachments_in(file)
+        if FRAME in attachments:
+            described["frame"] = attachments[FRAME]
         if forest is not None:
             described |= _described_forest(file, forest)
         described["arrays"] = {
@@ -191,8 +205,8 @@ def _kind_of(file: ModelFile) -> type[BaseBoundaryForest]:
     return ESTIMATORS[name]
 
 
-def _named_functions(file: ModelFile) -> dict[str, str]:
-    """The parameters that are functions, and the functions' names."""
+def named_functions(file: ModelFile) -> dict[str, str]:
+    """Return the parameters that are functions, and the functions' names."""
     forest = file.document.get("forest")
     in_use = forest.get("in_use") if isinstance(forest, dict) else None
     named = {}
@@ -204,7 +218,7 @@ def _named_functions(file: ModelFile) -> dict[str, str]:
 
 
 def _check_given(file: ModelFile, given: dict[str, Any]) -> None:
-    named = _named_functions(file)
+    named = named_functions(file)
     for name, function in named.items():
         if name not in given:
             raise TypeError(

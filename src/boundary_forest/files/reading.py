@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load
 
-from boundary_forest.estimators.errors import ModelFileError
 from boundary_forest.files.layout import (
     DTYPES,
     FORMAT,
@@ -34,6 +33,10 @@ from boundary_forest.files.layout import (
 
 BLOCK_BYTES = 1 << 20  # read at once, so that their checksum finds them in cache
 MOST_TRIES = 100  # to open a file that others save to meanwhile
+
+
+class ModelFileError(ValueError):
+    """A model file that cannot be loaded: which array it is, and what is wrong with it."""
 
 
 class Arrays:

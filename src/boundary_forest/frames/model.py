@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 from boundary_forest.estimators.classifier import BoundaryForestClassifier
 from boundary_forest.estimators.explanation import Explanation
 from boundary_forest.estimators.regressor import BoundaryForestRegressor
+from boundary_forest.files.restoring import FRAME
 from boundary_forest.frames.columns import CLASSIFY, Columns, Problem
 from boundary_forest.frames.values import as_table
 
@@ -23,20 +26,21 @@ _ESTIMATORS: dict[str, Any] = {
 class FrameModel:
     """A forest with its columns: what ``boundary-forest stream`` and ``fit`` save.
 
-    Rows are a frame of pandas, polars or pyarrow, or a list of dicts; columns that are not among
-    the features are not looked at. :func:`boundary_forest.load` gives one back.
+    Rows are a frame of pandas, polars or pyarrow, or a list of dicts; columns that are not
+    features are ignored. :func:`boundary_forest.load` gives one back.
 
     Parameters
     ----------
     forest : BoundaryForestClassifier, BoundaryForestRegressor or DurableForest
-        The forest, which the columns become part of: it takes them along when it is saved.
+        The forest.
     columns : Columns
         What the columns of rows mean.
 
     Examples
     --------
     >>> from boundary_forest.frames import FrameModel
-    >>> model = FrameModel.begun([{"size": 1, "is": "a"}, {"size": 9, "is": "b"}], target="is")
+    >>> rows = [{"size": 1, "is": "a"}, {"size": 9, "is": "b"}]
+    >>> model = FrameModel.from_rows(rows, target="is")
     >>> model.predict([{"size": 8}]).tolist()
     ['b']
     """
@@ -44,38 +48,38 @@ class FrameModel:
     def __init__(self, forest: Any, columns: Columns) -> None:
         self.forest = forest
         self.columns = columns
-        getattr(forest, "model", forest)._frame = columns.to_json()
 
     @classmethod
-    def of_forest(cls, forest: Any) -> Self:
-        """The forest of a file or a folder, with the columns that it was saved with.
+    def of_forest(cls, forest: Any, attachments: Mapping[str, Any]) -> Self:
+        """Return the model of a file or a folder, with the columns that it was saved with.
 
         Parameters
         ----------
         forest : BoundaryForestClassifier, BoundaryForestRegressor or DurableForest
-            With columns.
+            The forest.
+        attachments : dict of JSON values
+            What the file or folder holds beside it, the columns under ``"frame"``.
         """
-        estimator = getattr(forest, "model", forest)
-        columns = Columns.from_json(estimator._frame)
-        if type(estimator) is not _ESTIMATORS[columns.task]:
-            raise ValueError(f"a {type(estimator).__name__} does not {columns.task}")
-        if getattr(estimator, "n_features_in_", columns.width) != columns.width:
+        columns = Columns.from_json(attachments[FRAME])
+        if forest.label_policy is not _ESTIMATORS[columns.task].label_policy:
+            raise ValueError(f"a {type(forest).__name__} does not {columns.task}")
+        n_features = getattr(forest, "n_features_in_", columns.width)
+        if n_features != columns.width:
             raise ValueError(
-                f"its columns give {columns.width} numbers, and the forest has "
-                f"{estimator.n_features_in_}"
+                f"its columns give {columns.width} numbers, and the forest has {n_features}"
             )
         return cls(forest, columns)
 
     @classmethod
-    def begun(cls, rows: Any, target: str, **parameters: Any) -> Self:
-        """A model whose columns are decided by these rows, which are then learned.
+    def from_rows(cls, rows: Any, target: str, **parameters: Any) -> Self:
+        """Return a model whose columns are decided by these rows, which are then learned.
 
         Parameters
         ----------
         rows : frame
             The first rows, the target among their columns.
         target : str
-            The column to be answered.
+            The column to predict.
         **parameters
             Of the forest.
         """
@@ -85,8 +89,13 @@ class FrameModel:
         columns = choose(table, Wishes(target=target))
         return cls(empty_forest(columns.task, **parameters), columns).partial_fit(table)
 
+    @property
+    def attachments(self) -> dict[str, Any]:
+        """What a file or a durable folder must hold beside the forest, as JSON values."""
+        return {FRAME: self.columns.to_json()}
+
     def partial_fit(self, rows: Any) -> Self:
-        """Go on learning; rows without a target are passed over.
+        """Continue learning; rows without a target are skipped.
 
         Parameters
         ----------
@@ -97,16 +106,38 @@ class FrameModel:
         -------
         self : FrameModel
         """
-        table = as_table(rows)
-        labels = self.columns.labels(table)
-        _refuse(labels.problems)
-        X = self._positions(table)
+        X, labels = self._examples(rows)
         if labels.known.any():
             self.forest.partial_fit(X[labels.known], labels.y[labels.known])
         return self
 
+    def predict_then_learn(self, rows: Any) -> NDArray[Any]:
+        """Return the answer to each row from just before it is learned, and learn it.
+
+        Parameters
+        ----------
+        rows : frame
+            The target among its columns. Rows without a target are answered and not learned.
+
+        Returns
+        -------
+        answers : ndarray of shape (n_rows,)
+        """
+        X, labels = self._examples(rows)
+        if len(X) == 0:
+            return self.predict(rows)
+        starts = np.flatnonzero(np.diff(labels.known, prepend=not labels.known[0]))
+        answers = []
+        for begin, end in pairwise([*starts.tolist(), len(X)]):
+            run = slice(begin, end)
+            if labels.known[begin]:
+                answers.append(self.forest.predict_then_learn(X[run], labels.y[run]))
+            else:
+                answers.append(self.forest.predict(X[run]))
+        return np.concatenate(answers)
+
     def predict(self, rows: Any) -> NDArray[Any]:
-        """The answer to each row.
+        """Return the answer to each row.
 
         Parameters
         ----------
@@ -120,7 +151,7 @@ class FrameModel:
         return np.asarray(self.forest.predict(self._positions(as_table(rows))))
 
     def predict_proba(self, rows: Any) -> NDArray[np.float64]:
-        """Each class's share of the votes, in the order of ``classes_``; classification only.
+        """Return each class's share of the votes, in the order of ``classes_``; classes only.
 
         Parameters
         ----------
@@ -134,7 +165,7 @@ class FrameModel:
         return np.asarray(self.forest.predict_proba(self._positions(as_table(rows))))
 
     def explain(self, rows: Any) -> Explanation:
-        """Why one row is answered as it is.
+        """Return the answer to one row, and the path that each tree takes to it.
 
         Parameters
         ----------
@@ -145,20 +176,25 @@ class FrameModel:
         -------
         explanation : Explanation
         """
-        told: Explanation = self.forest.explain(self._positions(as_table(rows)))
-        return told
+        explanation: Explanation = self.forest.explain(self._positions(as_table(rows)))
+        return explanation
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The classes seen so far."""
+        """The classes seen so far, sorted; classification only."""
         return np.asarray(self.forest.classes_)
 
+    @property
+    def examples_seen(self) -> int:
+        """How many rows were learned."""
+        return int(self.forest.examples_seen)
+
     def stats(self) -> dict[str, Any]:
-        """What the forest has learned, and what it cost."""
+        """Return what the forest has learned, and what it cost."""
         return dict(self.forest.stats())
 
     def fingerprint(self) -> str:
-        """The forest's."""
+        """Return the hash of the forest; the columns do not enter."""
         return str(self.forest.fingerprint())
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -169,7 +205,13 @@ class FrameModel:
         path : str or path-like
             The file.
         """
-        self.forest.save(path)
+        self.forest.save(path, attachments=self.attachments)
+
+    def _examples(self, rows: Any) -> tuple[NDArray[Any], Any]:
+        table = as_table(rows)
+        labels = self.columns.labels(table)
+        _refuse(labels.problems)
+        return self._positions(table), labels
 
     def _positions(self, table: Any) -> NDArray[Any]:
         there = set(table.column_names)
@@ -182,7 +224,7 @@ class FrameModel:
 
 
 def empty_forest(task: str, **parameters: Any) -> Any:
-    """A forest for the task that has learned nothing."""
+    """Return a forest for the task that has learned nothing."""
     return _ESTIMATORS[task](**parameters)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from boundary_forest import BoundaryForestNeighbors
-from boundary_forest.estimators.engine_state import trees_in
 from boundary_forest.paper.streams import Stream
 
 LEARNED_AT_ONCE = 50_000
@@ -64,9 +63,10 @@ def query_comparisons(forest: BoundaryForestNeighbors, queries: Any) -> float:
 
 def children(forest: BoundaryForestNeighbors, k: int | None) -> dict[str, float]:
     """How many children nodes have: the root, and the widest."""
-    # The root, node 0, has no parent; the others' parents are nodes' numbers.
-    counts = [np.bincount(parents[1:]) for _, parents in trees_in(forest._engine.state())]
-    widest, roots = [int(count.max()) for count in counts], [int(count[0]) for count in counts]
+    # The root comes first; the others' parents are arrival numbers.
+    trees = [(arrivals[0], np.bincount(parents[1:])) for arrivals, parents in forest.trees()]
+    widest = [int(counts.max()) for _, counts in trees]
+    roots = [int(counts[root]) for root, counts in trees]
     return {
         "root": float(np.mean(roots)),
         "full": float(np.mean([k is not None and root >= k for root in roots])),

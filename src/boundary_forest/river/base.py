@@ -56,25 +56,22 @@ class RiverForest(base.Estimator):
         seed = self.seed
         if seed is not None and not (isinstance(seed, Integral) and 0 <= seed <= LARGEST_SEED):
             raise ValueError(f"seed must be None or an integer from 0 to 2**32 - 1, got {seed!r}")
-        estimator = self._estimator()
-        estimator._validate_params()
-        estimator._metric_and_p()
+        self._estimator().check_params()
 
-    def _forest_to_teach(self) -> NamedForest:
+    def _forest_to_learn(self) -> NamedForest:
         """The forest, or a new one that becomes it once it has learned."""
         if self._forest is not None:
             return self._forest
-        estimator = self._estimator()
-        estimator.seed_ = random.getrandbits(32) if self.seed is None else int(self.seed)
-        return NamedForest(estimator)
+        seed = random.getrandbits(32) if self.seed is None else int(self.seed)
+        return NamedForest(self._estimator(), seed)
 
     def _learn_one(self, x: Mapping[Hashable, Any], label: NDArray[np.float64]) -> None:
-        forest = self._forest or self._forest_to_teach()
+        forest = self._forest or self._forest_to_learn()
         forest.learn(forest.row_to_learn(x), label, 1)
         self._forest = forest
 
     def _learn_many(self, X: pd.DataFrame, labels: NDArray[np.float64]) -> None:
-        forest = self._forest_to_teach()
+        forest = self._forest_to_learn()
         rows = forest.rows_to_learn(X)
         try:
             forest.learn(rows, labels, self._n_threads())

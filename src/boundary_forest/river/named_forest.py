@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.element_type import LARGEST_INTEGER
+from boundary_forest.estimators.fitted import Forest, Settings, new_engine
+from boundary_forest.estimators.learning import new_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,8 +99,9 @@ class NamedForest:
         As wide as the engine.
     """
 
-    def __init__(self, estimator: BaseBoundaryForest) -> None:
+    def __init__(self, estimator: BaseBoundaryForest, seed: int) -> None:
         self._estimator = estimator  # never fitted: it knows what its engine is made of
+        self._seed = seed
         self.columns = Columns(spare=_may_have_spare_columns(estimator))
         self._engine = self._make_engine()
         self._narrower: tuple[Columns, Any] | None = None  # from before a widening that may fail
@@ -148,7 +151,7 @@ class NamedForest:
 
     def neighbors(self, x: Mapping[Hashable, Any], n: int) -> tuple[list[float], list[int]]:
         """Distances and arrival numbers of the n nearest, nearest first."""
-        distances, arrivals = self._engine.neighbors(self.columns.row(x), n, 1)
+        distances, arrivals, _ = self._engine.neighbors(self.columns.row(x), n, 1)
         return distances[0].tolist(), arrivals[0].tolist()
 
     @property
@@ -164,22 +167,30 @@ class NamedForest:
     def _widen(self, columns: Columns) -> None:
         if columns.width > self.columns.width:
             if callable(self._estimator.metric):
-                self._narrower = (self.columns, self._engine.state())
+                self._narrower = (self.columns, self._engine.snapshot().state())
             self._engine.widen(columns.width)
         self.columns = columns
 
-    def _make_engine(self) -> Any:
-        return self._estimator._make_engine(ELEMENT_TYPE, self.columns.width, 1)
+    def _make_engine(self) -> Forest:
+        settings = Settings.of(
+            vars(self._estimator),
+            element_type=ELEMENT_TYPE,
+            n_features=self.columns.width,
+            label_length=1,
+            seed=self._seed,
+        )
+        return new_engine(settings, new_labels(self._estimator))
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             "estimator": self._estimator,
+            "seed": self._seed,
             "names": list(self.columns.of),
-            "engine": self._engine.state(),
+            "engine": self._engine.snapshot().state(),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._estimator = state["estimator"]
+        self._estimator, self._seed = state["estimator"], state["seed"]
         self.columns = Columns(state["names"], spare=_may_have_spare_columns(self._estimator))
         self._narrower = None
         self._engine = self._make_engine()

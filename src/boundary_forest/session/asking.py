@@ -14,7 +14,7 @@ Answers = tuple[NDArray[Any] | None, NDArray[np.float64] | None]
 
 def is_taught(forest: Any) -> bool:
     """Whether a forest, durable or not, has anything to answer with."""
-    return hasattr(getattr(forest, "model", forest), "_engine")
+    return int(forest.examples_seen) > 0
 
 
 def ask(task: str, forest: Any, X: NDArray[Any]) -> Answers:

@@ -131,7 +131,9 @@ class Learner:
         if self._durable is not None:
             # They are in the first snapshot: a crash before it begins the stream anew.
             note = None if self.note is None else self.note(0, 0)
-            self.model = FrameModel(open_durable(self._durable, forest, note=note), columns)
+            attachments = self.model.attachments
+            durable = open_durable(self._durable, forest, note=note, attachments=attachments)
+            self.model = FrameModel(durable, columns)
 
     def _refused(self, number: int, problem: Problem, *, answered: bool = False) -> Refused:
         wanted = problem.missing and self.wishes.missing == "drop"
@@ -197,7 +199,7 @@ class Learner:
         assert self.model is not None
         if not is_taught(self.model.forest):
             return 1  # so that the next row has an answer
-        classes = getattr(getattr(self.model.forest, "model", self.model.forest), "classes_", [0])
+        classes = getattr(self.model.forest, "classes_", [0])
         return max(1, min(self._rows_a_call, MOST_VOTES // max(1, len(classes))))
 
     def _adapt(self, n: int, seconds: float) -> None:

@@ -100,11 +100,12 @@ class Run:
             model.forest.set_params(n_jobs=settings.threads)
         if folder is not None:
             note = self._note(0)
-            return FrameModel.of_forest(open_durable(folder, model.forest, note=note))
+            forest = open_durable(folder, model.forest, note=note, attachments=model.attachments)
+            return FrameModel(forest, model.columns)
         return model
 
     def _resume(self, forest: DurableForest) -> FrameModel:
-        if "_frame" not in forest.model.__dict__:
+        if "frame" not in forest.attachments:
             forest.close()
             raise StreamError(f"{forest.path} holds a forest that takes no raw rows")
         self.settings.check_parameters(forest.model, str(forest.path))
@@ -118,7 +119,7 @@ class Run:
             self.resumed = 0 if self.settings.live else int(kept["consumed"])
         self._rows_before = self.scores.rows
         self._marks[0] = (self._start, self._rows_before)
-        return FrameModel.of_forest(forest)
+        return FrameModel.of_forest(forest, forest.attachments)
 
     def _open_source(self, model: FrameModel | None) -> None:
         settings = self.settings

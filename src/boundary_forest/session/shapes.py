@@ -7,22 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.estimators.engine_state import NO_PARENT, trees_in
-
 
 def tree_depths(forest: Any) -> list[list[int]]:
     """For each tree of a forest, durable or not, the number of nodes at depth 0, 1, 2, ..."""
-    engine = getattr(getattr(forest, "model", forest), "_engine", None)
-    if engine is None:
+    if forest.examples_seen == 0:
         return []
-    state = engine.state(with_positions=False)
-    return [_depths(parents) for _, parents in trees_in(state)]
+    return [_depths(arrivals, parents) for arrivals, parents in forest.trees()]
 
 
-def _depths(parents: NDArray[np.uint32]) -> list[int]:
-    if len(parents) == 0:
+def _depths(arrivals: NDArray[np.int64], by_arrival: NDArray[np.int64]) -> list[int]:
+    if len(by_arrival) == 0:
         return []
-    at = np.flatnonzero(parents == NO_PARENT)
+    order = np.argsort(arrivals)
+    parents = np.full(len(arrivals), -1)
+    parents[1:] = order[np.searchsorted(arrivals, by_arrival[1:], sorter=order)]
+    at = np.flatnonzero(parents == -1)
     counts: list[int] = []
     order = np.argsort(parents, kind="stable")
     by_parent = parents[order]

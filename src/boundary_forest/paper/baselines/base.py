@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from boundary_forest.estimators.class_table import ClassTable, as_labels
 from boundary_forest.estimators.errors import as_count, naming
+from boundary_forest.estimators.labels.class_table import ClassTable, as_labels
 
 
 class Baseline(ClassifierMixin, BaseEstimator, ABC):

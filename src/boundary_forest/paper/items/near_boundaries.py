@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from boundary_forest.paper import plots
 from boundary_forest.paper.context import Context
-from boundary_forest.paper.forests import classifier, trees
+from boundary_forest.paper.forests import classifier
 from boundary_forest.paper.item import Item, Result, Row, Table, holds
 from boundary_forest.paper.tasks import BENCHMARKS, Task, absent_rows, present
 
@@ -90,7 +90,7 @@ def measured(context: Context, task: Task) -> dict[str, Any]:
     """Measure one benchmark."""
     margin = margins(task.X_train, task.y_train)
     forest = classifier(context).fit(task.X_train, task.y_train)
-    nodes = np.concatenate([arrivals for arrivals, _ in trees(forest)])
+    nodes = np.concatenate([arrivals for arrivals, _ in forest.trees()])
     found = where(places(margin, context.rng(8)), nodes, forest.n_estimators)
     return {**found, "astray": float((margin < 1).mean())}
 
@@ -171,7 +171,7 @@ def picture(context: Context, N: int) -> dict[str, Any]:
     X = context.rng(9, N).uniform(-1, 1, size=(N, 2)).round(4)
     y = np.digitize(heights(X), [-1, 1])
     forest = classifier(context).fit(X, y)
-    grown = trees(forest)
+    grown = forest.trees()
     margin = margins(X, y)
     place = places(margin, context.rng(10, N))
     nodes = np.concatenate([arrivals for arrivals, _ in grown])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from boundary_forest.paper import plots
 from boundary_forest.paper.baselines import make
 from boundary_forest.paper.context import Context
-from boundary_forest.paper.forests import classifier, trees
+from boundary_forest.paper.forests import classifier
 from boundary_forest.paper.item import Item, Result, Row, Table, holds
 from boundary_forest.paper.tasks import BENCHMARKS, Task, absent_rows, present
 
@@ -48,7 +48,7 @@ def forest_of(context: Context, task: Task, factor: float, ties: str) -> dict[st
         X, queries = untied(X, context.rng(11, 0)), untied(queries, context.rng(11, 1))
     forest = classifier(context).fit(factor * X, task.y_train)
     return {
-        "trees": trees(forest),
+        "trees": forest.trees(),
         "ends": forest.apply(factor * queries),
         "said": forest.predict(factor * queries),
     }

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from boundary_forest.paper import plots
 from boundary_forest.paper.context import Context
-from boundary_forest.paper.forests import classifier, trees, votes
+from boundary_forest.paper.forests import classifier, votes
 from boundary_forest.paper.item import MEASURED, Item, Result, Row, Table, holds
 from boundary_forest.paper.tasks import BENCHMARKS, Task, absent_rows, present
 
@@ -39,7 +39,7 @@ def measured(context: Context, task: Task, n_T: int) -> dict[str, Any]:
     X, y = task.X_train, task.y_train
     forest = classifier(context, n_estimators=n_T).fit(X, y)
     wrong = np.flatnonzero(forest.predict(X) != y)
-    kept = np.concatenate([arrivals for arrivals, _ in trees(forest)])
+    kept = np.concatenate([arrivals for arrivals, _ in forest.trees()])
     by_tree = (votes(forest, y, X) != y[:, None]).mean()
     return {
         "wrong": len(wrong),

@@ -50,8 +50,19 @@ class ClassTable:
         _check_one_kind(self.classes)
         if len(self.classes) > 1 and not (self.classes[:-1] < self.classes[1:]).all():
             raise ValueError("classes are not sorted, or not all different")
+        if self.codes.dtype != np.int64 or self.codes.ndim != 1:
+            raise ValueError(f"class_codes is {self.codes.dtype} of shape {self.codes.shape}")
         if not np.array_equal(np.sort(self.codes), np.arange(len(self.classes))):
             raise ValueError("class_codes does not number the classes")
+
+    def first(self, n: int) -> ClassTable:
+        """Return the table of the classes with the first n codes."""
+        if n >= len(self.codes):
+            return self
+        if n == 0:  # of no kind again
+            return ClassTable.empty()
+        known = self.codes < n
+        return ClassTable(self.classes[known], self.codes[known])
 
     def with_classes(self, values: NDArray[Any]) -> ClassTable:
         """The same and those of ``values`` that are new, coded in the order they come in."""
@@ -84,10 +95,10 @@ class ClassTable:
     def in_order(
         self, by_code: NDArray[np.float64], at_least: int
     ) -> tuple[NDArray[np.float64], NDArray[Any]]:
-        """Shares with a column a class, sorted, from shares with a column a code; and the classes.
+        """Return shares with a column for each class, sorted, and these classes.
 
-        ``at_least`` as many classes are told as were known when the question was asked. One that
-        the engine has not met has no share.
+        ``by_code`` has a column for each code that the engine has met. The first ``at_least`` codes
+        are among the classes too; those that the engine has not met have no share.
         """
         n_met = by_code.shape[1]
         if at_least <= n_met == len(self.codes):  # as nearly always: the engine has met them all
@@ -98,16 +109,6 @@ class ClassTable:
         met = codes < n_met
         shares[:, met] = by_code[:, codes[met]]
         return shares, self.classes[known]
-
-
-class Published:
-    """The table that queries read once the engine has answered: it knows every class they met.
-
-    While a batch is learned it is ahead of ``classes_``; the new classes count once they are met.
-    """
-
-    def __init__(self, table: ClassTable) -> None:
-        self.table = table
 
 
 def as_labels(y: Any) -> NDArray[Any]:

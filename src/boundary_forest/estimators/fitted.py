@@ -1,0 +1,120 @@
+"""What a forest has learned, as one value, and the engine that it is made of.
+
+An estimator replaces this value in a single assignment and never edits it, so that whoever has read
+it once has parts that belong together. The engine alone changes: what it publishes counts, and
+nothing else does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boundary_forest import _core
+from boundary_forest.estimators.engine_state import trees_in
+from boundary_forest.estimators.labels import LabelPolicy
+from boundary_forest.estimators.metrics import engine_metric
+
+Forest = _core.Forest
+Tree = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+TREE_PARAMETERS = ("n_estimators", "max_children", "metric", "metric_params")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the trees were grown with, whatever the estimator's parameters are set to later.
+
+    Parameters
+    ----------
+    n_estimators, max_children, metric, metric_params
+        The estimator's parameters when it began to learn.
+    element_type : str
+        What positions are kept as.
+    n_features, label_length : int
+        Numbers of each position and of each label vector.
+    seed : int
+        The seed.
+    ids : {"none", "int64", "text"}
+        What examples are named by.
+    """
+
+    n_estimators: int
+    max_children: int | None
+    metric: Any
+    metric_params: dict[str, Any] | None
+    element_type: str
+    n_features: int
+    label_length: int
+    seed: int
+    ids: str = "none"
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any], **more: Any) -> Settings:
+        """Return the settings for an estimator with these parameters."""
+        max_children, metric_params = parameters["max_children"], parameters["metric_params"]
+        return cls(
+            n_estimators=int(parameters["n_estimators"]),
+            max_children=None if max_children is None else int(max_children),
+            metric=parameters["metric"],
+            metric_params=None if metric_params is None else dict(metric_params),
+            **more,
+        )
+
+
+def new_engine(settings: Settings, labels: LabelPolicy) -> Forest:
+    """Return an engine that has learned nothing.
+
+    Parameters
+    ----------
+    settings : Settings
+        What its trees are to be grown with.
+    labels : LabelPolicy
+        What its labels mean.
+    """
+    parts = dict(vars(settings))
+    parts["metric"], parts["p"] = engine_metric(settings.metric, parts.pop("metric_params"))
+    return Forest(**parts, **labels.rules)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A forest that has learned something.
+
+    Parameters
+    ----------
+    engine : Forest
+        The compiled forest.
+    settings : Settings
+        What its trees are grown with.
+    labels : LabelPolicy
+        What its labels mean.
+    feature_names : ndarray of shape (n_features,) or None
+        Names of the columns, if the first batch had some.
+    """
+
+    engine: Forest
+    settings: Settings
+    labels: LabelPolicy
+    feature_names: NDArray[Any] | None = None
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters in use, by the names of the estimator's."""
+        trees = {name: getattr(self.settings, name) for name in TREE_PARAMETERS}
+        return {**trees, **self.labels.parameters}
+
+    def trees(self) -> list[Tree]:
+        """Return each tree's nodes and their parents, by arrival number."""
+        state = self.engine.snapshot().state(with_positions=False)
+        arrivals, trees = state["arrivals"].astype(np.int64), []
+        for examples, places in trees_in(state):
+            nodes = arrivals[examples]
+            parents = np.full(len(nodes), -1, dtype=np.int64)
+            parents[1:] = nodes[places[1:]]
+            trees.append((nodes, parents))
+        return trees

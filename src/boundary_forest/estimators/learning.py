@@ -1,0 +1,179 @@
+"""Learning a batch: checked first, recorded if anyone records, and then learned.
+
+The engine's ``publish`` is the only commit. What is prepared before it shows nowhere: a new forest
+is assigned once its engine has published something, and of a forest that learns on, nothing but
+what its engine has published counts. So an interrupt, wherever it comes, leaves a forest that has
+learned the first rows of the batch, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from boundary_forest.estimators.batch import Batch, Recorder
+from boundary_forest.estimators.blocks import is_sparse, joined, row_blocks
+from boundary_forest.estimators.checking import checked_positions, first_positions
+from boundary_forest.estimators.element_type import as_rows, element_type_of
+from boundary_forest.estimators.errors import keeping, naming
+from boundary_forest.estimators.fitted import Fitted, Settings, new_engine
+from boundary_forest.estimators.ids import as_ids, check_kind, engine_ids, kind_of
+from boundary_forest.estimators.labels import LabelPolicy
+
+
+def checked_batch(
+    estimator: Any, fitted: Fitted | None, X: Any, y: Any, *, classes: Any, ids: Any
+) -> Batch:
+    """Return what a learning call was given, or raise; ``fitted`` is what it continues."""
+    names: NDArray[Any] | None = None
+    if fitted is None:
+        X, names = first_positions(estimator, X)
+        first, labels = 0, new_labels(estimator)
+    else:
+        X = checked_positions(estimator, X, fitted)
+        first, labels = fitted.engine.seen, fitted.labels
+    element_type = element_type_for(estimator, fitted, X)
+    if is_sparse(X):  # what would not fit is found before the first block is learned
+        as_rows(X.data, element_type)
+    else:
+        X = as_rows(X, element_type)
+    n_rows = X.shape[0]
+    if y is None and estimator.__sklearn_tags__().target_tags.required:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
+        )
+    with naming("y"):
+        y = labels.checked(y, n_rows)
+    if y is not None and len(y) != n_rows:
+        raise ValueError(f"X has {n_rows} rows but y has {len(y)}")
+    if classes is not None:
+        with naming("classes"):
+            classes = labels.checked(classes, n_rows)
+    ids = None if ids is None else as_ids(ids, n_rows)
+    return Batch(X, y, ids, classes, names, first)
+
+
+def new_labels(estimator: Any) -> LabelPolicy:
+    """Return the policy of labels of an estimator that has learned nothing."""
+    policy: type[LabelPolicy] = estimator.label_policy
+    return policy.from_parameters(vars(estimator))
+
+
+def element_type_for(estimator: Any, fitted: Fitted | None, X: Any) -> str:
+    """Return what positions are kept as, or will be."""
+    if fitted is not None:
+        return fitted.settings.element_type
+    return str(element_type_of(X.dtype) if estimator.dtype == "auto" else estimator.dtype)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A batch with all that learning it needs.
+
+    Parameters
+    ----------
+    batch : Batch
+        What is to be learned.
+    fitted : Fitted
+        What the estimator is once some of it was learned.
+    labels : ndarray of shape (n_rows, label_length)
+        The batch's labels as the engine takes them.
+    """
+
+    batch: Batch
+    fitted: Fitted
+    labels: NDArray[np.float64]
+
+
+def prepared(estimator: Any, fitted: Fitted | None, batch: Batch) -> Prepared:
+    """Return a batch ready to be learned, with an engine of its own if ``fitted`` is None."""
+    n_rows, n_features = batch.X.shape
+    kind = kind_of(batch.ids)
+    if fitted is not None:
+        check_kind(batch.ids, fitted.settings.ids)
+        if batch.ids is not None:
+            fitted.engine.check_ids(engine_ids(batch.ids))
+    policy = new_labels(estimator) if fitted is None else fitted.labels
+    n_met = 0 if fitted is None else fitted.engine.n_classes
+    with naming("y"):
+        labels, policy = policy.encoded(batch.y, batch.classes, n_rows, n_met)
+    labels = np.ascontiguousarray(labels)
+    if fitted is not None:
+        return Prepared(batch, replace(fitted, labels=policy), labels)
+    settings = Settings.of(
+        vars(estimator),
+        element_type=element_type_for(estimator, None, batch.X),
+        n_features=n_features,
+        label_length=labels.shape[1],
+        seed=drawn_seed(estimator.random_state),
+        ids=kind,
+    )
+    engine = new_engine(settings, policy)
+    if batch.ids is not None:
+        engine.check_ids(engine_ids(batch.ids))
+    return Prepared(batch, Fitted(engine, settings, policy, batch.feature_names), labels)
+
+
+def drawn_seed(random_state: Any) -> int:
+    """Return the seed that ``random_state`` stands for."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**32, dtype=np.uint64))
+
+
+def learn(
+    ready: Prepared,
+    n_threads: int,
+    become: Callable[[Fitted], None],
+    *,
+    how: str = "learn",
+    recorder: Recorder | None = None,
+) -> NDArray[np.float64] | None:
+    """Learn a batch, and return what the engine's method says.
+
+    Parameters
+    ----------
+    ready : Prepared
+        The batch.
+    n_threads : int
+        How many threads may be used.
+    become : callable
+        Called with the fitted forest if the engine has published anything.
+    how : {"learn", "learn_offline", "predict_then_learn"}, default="learn"
+        The engine's method.
+    recorder : Recorder or None, default=None
+        Whoever writes the batch down.
+    """
+    batch, engine = ready.batch, ready.fitted.engine
+    method, said, start, before = getattr(engine, how), [], 0, engine.seen
+    ids = None if batch.ids is None else engine_ids(batch.ids)
+    context: AbstractContextManager[None] = (
+        nullcontext() if recorder is None else recorder.recording(batch)
+    )
+    with context:
+        try:
+            for rows in _blocks(ready, whole=how == "learn_offline"):
+                with keeping(start):
+                    block = slice(start, start + len(rows))
+                    names = None if ids is None else ids[block]
+                    said.append(method(rows, ready.labels[block], n_threads, names))
+                    start = block.stop
+        finally:  # an interrupted call keeps the rows that were published
+            if engine.seen > before:
+                become(ready.fitted)
+    return None if said[0] is None else joined(said)
+
+
+def _blocks(ready: Prepared, *, whole: bool) -> Iterator[NDArray[Any]]:
+    """Return sparse rows by blocks, unless a call that fails half-way must be taken back whole."""
+    settings = ready.fitted.settings
+    functions = (settings.metric, *ready.fitted.labels.rules.values())
+    whole = whole or any(map(callable, functions))
+    return row_blocks(ready.batch.X, lambda rows: as_rows(rows, settings.element_type), whole=whole)

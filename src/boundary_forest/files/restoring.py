@@ -1,0 +1,175 @@
+"""A forest from a document and arrays: nothing is used before it is checked."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.blocks import slices
+from boundary_forest.estimators.copying import Parts, filled, unfilled
+from boundary_forest.estimators.element_type import ELEMENT_TYPES
+from boundary_forest.estimators.fitted import TREE_PARAMETERS, Fitted, Settings
+from boundary_forest.estimators.ids import as_ids, engine_ids, kind_of
+from boundary_forest.estimators.metrics import engine_metric
+from boundary_forest.files.reading import ModelFile
+from boundary_forest.files.saving import REGROWN_ARRAYS, TREE_ARRAYS
+from boundary_forest.files.values import read_column, read_parameters
+
+FRAME = "frame"
+
+
+def restored(
+    kind: type[BaseBoundaryForest], file: ModelFile, functions: dict[str, Any], *, mapped: bool
+) -> BaseBoundaryForest:
+    """Return the estimator that a file holds; ``functions`` are those that it names."""
+    names = set(kind().get_params(deep=False))
+    model = kind(**read_parameters(file, file.document.get("parameters"), names, functions))
+    forest = file.document.get("forest")
+    if forest is not None:
+        if not isinstance(forest, dict):
+            raise file.error("its forest is not an object", "document")
+        model.fitted = _fitted(kind, file, forest, functions, mapped=mapped)
+    return model
+
+
+def attachments_in(file: ModelFile) -> dict[str, Any]:
+    """Return the further documents of a file, by name; whoever wrote them checks what they say."""
+    before_they_were_listed = [FRAME] if FRAME in file.entries else []
+    names = file.document.get("attachments", before_they_were_listed)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise file.error("its attachments are not names", "document")
+    attachments = {}
+    for name in names:
+        text = file.array(name, "uint8").tobytes()
+        with file.checking(name):
+            attachments[name] = json.loads(text)
+    return attachments
+
+
+def _fitted(
+    kind: type[BaseBoundaryForest],
+    file: ModelFile,
+    forest: dict[str, Any],
+    functions: dict[str, Any],
+    *,
+    mapped: bool,
+) -> Fitted:
+    names = {*TREE_PARAMETERS, *kind.label_policy.parameter_names}
+    in_use = read_parameters(file, forest.get("in_use"), names, functions)
+    if callable(in_use["metric"]):  # if it is no metric, that is not the file's fault
+        engine_metric(in_use["metric"], in_use["metric_params"])
+    positions = file.entry("positions")
+    file.expect(positions, positions.dtype.name, 2)
+    n, n_features = positions.shape
+    if positions.dtype.name not in ELEMENT_TYPES or n < 1 or n_features < 1:
+        raise file.error(f"it is {positions.dtype} of shape {positions.shape}", "positions")
+    state = _engine_state(file, forest, n)
+    ids = _ids(file, forest, n)
+    with file.checking("document"):
+        kind(**in_use).check_params()
+        n_answering = len(state["tree_sizes"]) - len(state.get("tree_places", ()))
+        if in_use["n_estimators"] != n_answering:
+            raise file.error(f"it is not of {in_use['n_estimators']} trees", "tree_sizes")
+        settings = Settings.of(
+            in_use,
+            element_type=positions.dtype.name,
+            n_features=n_features,
+            label_length=state["labels"].shape[1],
+            seed=_whole(forest, "seed", 2**64 - 1),
+            ids=kind_of(ids),
+        )
+        feature_names = _feature_names(file, forest, n_features)
+        parts = Parts(settings, in_use, forest, _Columns(file), feature_names, state)
+        fitted = unfilled(kind.label_policy, parts)
+    if ids is not None:
+        state["ids"] = engine_ids(ids)
+        with file.checking("ids"):
+            fitted.engine.check_ids(state["ids"])
+    # Read after all else was found sound; the engine keeps the array as it is.
+    state["positions"] = file.mapped("positions") if mapped else _checked_positions(file)
+    with file.checking():
+        return filled(fitted, state, positions="mapped" if mapped else "kept")
+
+
+class _Columns(dict[str, NDArray[Any]]):
+    """The columns of a file, read when they are needed."""
+
+    def __init__(self, file: ModelFile) -> None:
+        super().__init__()
+        self._file = file
+
+    def __missing__(self, name: str) -> NDArray[Any]:
+        return read_column(self._file, name)
+
+
+def _ids(file: ModelFile, forest: dict[str, Any], n: int) -> NDArray[Any] | None:
+    if not _flag(file, forest, "has_ids"):
+        return None
+    ids = read_column(file, "ids")
+    with file.checking("ids"):
+        if len(ids) != n or ids.dtype != as_ids(ids, n).dtype:
+            raise ValueError("ids must be int64 or str, one for each stored example")
+    return ids
+
+
+def _feature_names(file: ModelFile, forest: dict[str, Any], n_features: int) -> NDArray[Any] | None:
+    if not _flag(file, forest, "has_feature_names"):
+        return None
+    names = read_column(file, "feature_names")
+    all_text = names.dtype.kind == "O" and all(type(name) is str for name in names)
+    if len(names) != n_features or not all_text:
+        raise file.error("it does not name every feature", "feature_names")
+    return names
+
+
+def _engine_state(file: ModelFile, forest: dict[str, Any], n: int) -> dict[str, Any]:
+    """What the engine is restored from, but for positions; it checks the rest itself."""
+    labels = file.array("labels", "float64", 2)
+    arrivals = file.array("arrivals", "uint64")
+    for name, array in (("labels", labels), ("arrivals", arrivals)):
+        if len(array) != n:
+            raise file.error(f"it has {len(array)} examples, and positions {n}", name)
+    with file.checking("document"):
+        counts = forest["counts"]
+        if not isinstance(counts, list) or len(counts) != 4:
+            raise ValueError("its counts are not four numbers")
+        return {
+            "seen": _whole(forest, "seen", 2**53),
+            "n_classes": _whole(forest, "n_classes", 2**32 - 1),
+            "counts": tuple(_whole({"counts": c}, "counts", 2**64 - 1) for c in counts),
+            "spread": file.array("spread", "float64"),
+            **{name: file.array(name, "uint32") for name in TREE_ARRAYS},
+            **{name: file.array(name, "uint32") for name in REGROWN_ARRAYS if name in file.entries},
+            "labels": labels,
+            "arrivals": arrivals,
+            "ids": None,
+        }
+
+
+def _checked_positions(file: ModelFile) -> NDArray[Any]:
+    """The positions, read whole and checked."""
+    positions = file.array("positions", file.entry("positions").dtype.name, 2)
+    for block in slices(*positions.shape) if positions.dtype != np.uint8 else ():
+        finite = np.isfinite(positions[block])
+        if not finite.all():
+            row = block.start + int(np.flatnonzero(~finite.all(axis=1))[0])
+            raise file.error(f"row {row} has a value that is not finite", "positions")
+    return positions
+
+
+def _whole(part: dict[str, Any], name: str, largest: int) -> int:
+    value = part[name]
+    if type(value) is not int or not 0 <= value <= largest:
+        raise ValueError(f"its {name} is {str(value)[:40]}, not a number from 0 to {largest}")
+    return value
+
+
+def _flag(file: ModelFile, part: dict[str, Any], name: str) -> bool:
+    value = part.get(name)
+    if not isinstance(value, bool):
+        raise file.error(f"its {name} is neither true nor false", "document")
+    return value
