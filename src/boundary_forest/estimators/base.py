@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -22,6 +22,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boundary_forest import _core
+from boundary_forest.estimators.batch import Batch, Recorder
 from boundary_forest.estimators.blocks import is_sparse, joined, row_blocks
 from boundary_forest.estimators.element_type import (
     ELEMENT_TYPES,
@@ -144,15 +145,16 @@ class BaseBoundaryForest(SavedForest, BaseEstimator):
             X, labels, names = draft._prepare(X, y, ids, reset=reset, classes=classes)
             engine, n_threads = draft._engine, self._n_threads()
             learn = engine.learn if telling is None else engine.predict_then_learn
+            learn_rows = engine.learn_offline if offline else learn
             said, start = [], 0
             recorded = self._recorded(draft, X, y, names, classes)
-            with recorded, self._becoming(draft, names, reset=reset):
-                for rows in draft._blocks_to_learn(X, whole=offline):
-                    with keeping(start):
-                        part = labels[start : start + len(rows)]
-                        learn_block = engine.learn_offline if offline else learn
-                        said.append(learn_block(rows, part, n_threads))
-                        start += len(rows)
+            with recorded as blocks, self._becoming(draft, names, reset=reset):
+                for block in blocks:
+                    for rows in draft._blocks_to_learn(block.X, whole=offline):
+                        with keeping(start):
+                            part = labels[start : start + len(rows)]
+                            said.append(learn_rows(rows, part, n_threads))
+                            start += len(rows)
             return None if telling is None else telling(self, joined(said))
 
     def _prepare(
@@ -191,10 +193,15 @@ class BaseBoundaryForest(SavedForest, BaseEstimator):
 
     def _recorded(
         self, draft: Self, X: Any, y: Any, ids: Any, classes: Any
-    ) -> AbstractContextManager[None]:
+    ) -> AbstractContextManager[Iterable[Batch]]:
         """Inside, the batch is learned; a durable forest writes it down before."""
-        journal = self.__dict__.get("_journal")
-        return nullcontext() if journal is None else journal.recording(draft, X, y, ids, classes)
+        journal: Recorder | None = self.__dict__.get("_journal")
+        if journal is None:
+            return nullcontext([Batch(X)])
+        first = draft._engine.seen
+        names = getattr(draft, "feature_names_in_", None) if first == 0 else None
+        declared = None if classes is None else draft._labels_given(classes)
+        return journal.recording(Batch(X, draft._labels_given(y), ids, declared, names, first))
 
     def _labels_given(self, y: Any) -> NDArray[Any] | None:
         """Labels as they were given, but checked: what a journal keeps of them."""
@@ -231,8 +238,8 @@ class BaseBoundaryForest(SavedForest, BaseEstimator):
         with lock:
             if self.__dict__.get("_is_learning"):
                 raise RuntimeError("a metric must not call the forest that is calling it")
-            self._is_learning = True
-            try:
+            try:  # before the flag is set, because an interrupt may come as soon as it is
+                self._is_learning = True
                 yield
             finally:
                 self._is_learning = False

@@ -1,0 +1,84 @@
+"""What a learning call was given, once it was checked: what is learned, and what is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Examples that were found fit to be learned.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        Positions, in the forest's element type unless they are sparse.
+    y : ndarray or None
+        Labels as they were given, but checked; None in retrieval.
+    ids : ndarray of shape (n_rows,) or None
+        int64, or objects that are str.
+    classes : ndarray or None
+        Classes that the call declared.
+    feature_names : ndarray of shape (n_features,) or None
+        Of the first batch, if it had some.
+    first : int
+        How many examples had been seen before.
+    """
+
+    X: Any
+    y: NDArray[Any] | None = None
+    ids: NDArray[Any] | None = None
+    classes: NDArray[Any] | None = None
+    feature_names: NDArray[Any] | None = None
+    first: int = 0
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def head(self, n: int) -> Batch:
+        """Return the batch of the first n rows.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        """
+        return self.part(0, n)
+
+    def part(self, begin: int, end: int) -> Batch:
+        """Return the batch of the rows from ``begin`` up to but not including ``end``.
+
+        Only the first part has the declared classes and the feature names.
+
+        Parameters
+        ----------
+        begin, end : int
+            Rows of this batch.
+        """
+        if begin == 0 and end >= len(self):
+            return self
+        y, ids = (None if values is None else values[begin:end] for values in (self.y, self.ids))
+        part = replace(self, X=self.X[begin:end], y=y, ids=ids, first=self.first + begin)
+        return part if begin == 0 else replace(part, classes=None, feature_names=None)
+
+
+class Recorder(Protocol):
+    """Whoever writes down what a forest is about to learn."""
+
+    def recording(self, batch: Batch) -> AbstractContextManager[Iterable[Batch]]:
+        """Return a context inside which the batch is learned, block after block.
+
+        The context gives the blocks: parts of the batch, in order. Between two of them an interrupt
+        may be raised. If the context ends with an exception, the forest's ``examples_seen`` tells
+        how much was learned.
+
+        Parameters
+        ----------
+        batch : Batch
+            All that the call is to learn.
+        """
