@@ -125,11 +125,12 @@ class Database:
         """Raise JournalError, which names the file, in place of SQLite's errors."""
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter of SQLite's own message
             code = getattr(error, "sqlite_errorname", "")
+            damaged = code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
             if code.startswith("SQLITE_BUSY"):
                 what = IN_USE
-            elif code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+            elif damaged or isinstance(error, UnicodeDecodeError):
                 what = f"it is damaged ({error})"
             else:
                 what = str(error)

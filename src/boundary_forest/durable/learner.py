@@ -258,27 +258,26 @@ class DurableForest:
         batch : Batch
             What a call was given, checked.
         """
-        # Whoever learns through the model itself has its lock already, so must not wait here.
-        if not self._calling.acquire(blocking=False):
-            raise JournalError(f"{self.path}: learn through the durable forest, not its model")
-        try:
-            with Interrupts() as interrupts:
+        with Interrupts() as interrupts:
+            # Whoever learns through the model itself has its lock already, so must not wait here.
+            if not self._calling.acquire(blocking=False):
+                raise JournalError(f"{self.path}: learn through the durable forest, not its model")
+            try:
                 self._opened()
                 self._unsettled = True
-                try:
-                    parts = _interruptible(packed_parts(batch), interrupts)
-                    self._journal.append(batch.first, parts, self.note)
-                    yield self._blocks(batch, interrupts)
-                    self._unsettled = self.examples_seen != batch.first + len(batch)
-                except BaseException as error:
-                    interrupts.hold()
-                    self._settle()
-                    learned = self.examples_seen - batch.first
-                    if learned > 0:
-                        error.add_note(f"{learned:,} of {len(batch):,} examples were learned")
-                    raise
-        finally:
-            self._calling.release()
+                parts = _interruptible(packed_parts(batch), interrupts)
+                self._journal.append(batch.first, parts, self.note)
+                yield self._blocks(batch, interrupts)
+                self._unsettled = self.examples_seen != batch.first + len(batch)
+            except BaseException as error:
+                interrupts.hold()
+                self._settle()
+                learned = self.examples_seen - batch.first
+                if learned > 0:
+                    error.add_note(f"{learned:,} of {len(batch):,} examples were learned")
+                raise
+            finally:
+                self._calling.release()
 
     def _blocks(self, batch: Batch, interrupts: Interrupts) -> Iterator[Batch]:
         """Cut a batch into blocks, and handle interrupts between them."""

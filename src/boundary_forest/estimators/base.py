@@ -36,6 +36,7 @@ from boundary_forest.estimators.fingerprint import digest_of
 from boundary_forest.estimators.ids import IdTable, as_ids, check_ids
 from boundary_forest.estimators.label_vectors import as_label_vectors
 from boundary_forest.estimators.metrics import METRICS, engine_metric
+from boundary_forest.estimators.turns import Turns
 from boundary_forest.files.saving import SavedForest
 
 _making_locks = threading.Lock()
@@ -230,19 +231,11 @@ class BaseBoundaryForest(SavedForest, BaseEstimator):
             elif not reset:
                 draft._withdraw(before)
 
-    @contextmanager
-    def _learning(self) -> Iterator[None]:
+    def _learning(self) -> AbstractContextManager[Any]:
         """Learning calls exclude each other, and one inside another can only come from a metric."""
         with _making_locks:
-            lock = self.__dict__.setdefault("_learning_lock", threading.RLock())
-        with lock:
-            if self.__dict__.get("_is_learning"):
-                raise RuntimeError("a metric must not call the forest that is calling it")
-            try:  # before the flag is set, because an interrupt may come as soon as it is
-                self._is_learning = True
-                yield
-            finally:
-                self._is_learning = False
+            turns: Turns = self.__dict__.setdefault("_learning_lock", Turns())
+        return turns.taken()
 
     def _view(self) -> Self:
         """The estimator as it is at this moment: one engine, and what belongs to it."""

@@ -18,7 +18,7 @@ class CopiedWithEngine:
 
     _engine: Any
 
-    def _learning(self) -> AbstractContextManager[None]:
+    def _learning(self) -> AbstractContextManager[Any]:
         """Exclude other learning calls."""
         raise NotImplementedError
 
@@ -37,7 +37,7 @@ class CopiedWithEngine:
 
     def _without_engine(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
-        for name in ("_learning_lock", "_is_learning", "_engine", "_journal"):
+        for name in ("_learning_lock", "_engine", "_journal"):
             state.pop(name, None)
         for name in TABLES & state.keys():  # they grow with their engine, and each copy has its own
             state[name] = copy.deepcopy(state[name])

@@ -1,0 +1,27 @@
+"""One learning call at a time."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import AbstractContextManager
+
+
+class Turns:
+    """Learning calls of one estimator exclude each other, and one inside another is refused.
+
+    A flag that is set and cleared could be left set by an interrupt between two steps, and a
+    context manager written in Python could lose a lock that it has just taken. So the only state is
+    the lock itself, taken by a ``with`` statement in the caller.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._owned = threading.Condition(self._lock)
+
+    def taken(self) -> AbstractContextManager[bool]:
+        """Return the lock, unless this thread holds it: that can only come from a metric."""
+        try:
+            self._owned.notify(0)  # raises unless this thread holds the lock, and wakes nobody
+        except RuntimeError:
+            return self._lock
+        raise RuntimeError("a metric must not call the forest that is calling it")
