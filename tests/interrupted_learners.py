@@ -57,6 +57,8 @@ def leaving(code: CodeType) -> frozenset[int]:
     for i, one in enumerate(found):
         if all(nones[i : i + 3]) and len(nones[i : i + 3]) == 3:
             skipped.update(offsets[i : i + 5])
+            if found[i - 1].opname == "SWAP":  # below the value that is returned from inside
+                skipped.add(offsets[i - 1])
         if one.opname == "WITH_EXCEPT_START":
             skipped.update(offsets[i - 1 : i + 1])
     return frozenset(skipped)
