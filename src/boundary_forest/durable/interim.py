@@ -18,10 +18,6 @@ from boundary_forest.estimators.batch import Batch, Recorder
 from boundary_forest.files import ModelFile, write_model
 from boundary_forest.files.loading import _forest_in
 
-_MODEL_ARRAYS = {"positions", "labels", "arrivals", "spread", "class_codes"}
-_MODEL_ARRAYS |= {"tree_sizes", "node_examples", "node_parents"}
-_MODEL_COLUMNS = {"classes", "ids", "feature_names"}
-
 
 def examples_seen(model: Any) -> int:
     """Return how many examples a forest has learned."""
@@ -60,6 +56,7 @@ def captured(model: Any, attachments: dict[str, Any]) -> Callable[[str | os.Path
         name: np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
         for name, value in attachments.items()
     }
+    document["attachments"] = sorted({*attached, *({"frame"} & arrays.keys())})
     return lambda path: write_model(path, document, {**arrays, **attached})
 
 
@@ -69,9 +66,8 @@ def loaded(
     """Return the forest in a file and its attachments."""
     with ModelFile(path) as file:
         attachments = {}
-        for name in file.entries:
-            if name not in _MODEL_ARRAYS and name.partition(".")[0] not in _MODEL_COLUMNS:
-                text = file.array(name, "uint8").tobytes()
-                with file.checking(name):
-                    attachments[name] = json.loads(text)
+        for name in file.document.get("attachments", list({"frame"} & file.entries.keys())):
+            text = file.array(name, "uint8").tobytes()
+            with file.checking(name):
+                attachments[name] = json.loads(text)
         return _forest_in(file, functions, mapped=mmap), attachments
