@@ -160,9 +160,11 @@ class BoundaryForest:
             self.trees.append(self.grow((i,), shuffled(len(X), self.seed, i), examples))
 
     def grow(self, key: tuple[int, ...], order: list[int], examples: Examples) -> BoundaryTree:
-        tree = BoundaryTree(self, key, Node(*examples[order[0]], order[0]))
+        x, c = examples[order[0]]
+        tree = BoundaryTree(self, key, Node(x, c, order[0]))
         for seen, j in enumerate(order[1:], start=1):
-            tree.BTTrain(*examples[j], j, seen, self.threshold(len(self.labels)))
+            x, c = examples[j]
+            tree.BTTrain(x, c, j, seen, self.threshold(len(self.labels)))
         return tree
 
     def regrow(self, i: int, order: list[int], generation: int) -> None:
@@ -262,7 +264,7 @@ def canberra(y: Row, X: Any) -> list[float]:
 
 
 def power(x: float, p: float) -> float:
-    """x ** p; if p is an integer or half of one, by multiplications and a square root alone."""
+    """X ** p; if p is an integer or half of one, by multiplications and a square root alone."""
     if p > 64 or 2 * p != int(2 * p):
         try:
             return math.pow(x, p)

@@ -197,7 +197,7 @@ class BaseBoundaryForest(BaseEstimator):
         ...     @contextmanager
         ...     def recording(self, batch):
         ...         print(len(batch), "examples after", batch.first)
-        ...         yield
+        ...         yield [batch]
         >>> forest = BoundaryForestClassifier()
         >>> forest.record_with(Printed())
         >>> forest.partial_fit([[0], [9]], ["a", "b"]).examples_seen

@@ -8,7 +8,7 @@ learned the first rows of the batch, or none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -152,28 +152,30 @@ def learn(
         Whoever writes the batch down.
     """
     batch, engine = ready.batch, ready.fitted.engine
-    method, said, start, before = getattr(engine, how), [], 0, engine.seen
+    method, said, before = getattr(engine, how), [], engine.seen
     ids = None if batch.ids is None else engine_ids(batch.ids)
-    context: AbstractContextManager[None] = (
-        nullcontext() if recorder is None else recorder.recording(batch)
+    recorded: AbstractContextManager[Iterable[Batch]] = (
+        nullcontext([batch]) if recorder is None else recorder.recording(batch)
     )
-    with context:
+    with recorded as parts:
         try:
-            for rows in _blocks(ready, whole=how == "learn_offline"):
-                with keeping(start):
-                    block = slice(start, start + len(rows))
-                    names = None if ids is None else ids[block]
-                    said.append(method(rows, ready.labels[block], n_threads, names))
-                    start = block.stop
+            for part in parts:
+                start = part.first - batch.first
+                for rows in _blocks(ready, part.X, whole=how == "learn_offline"):
+                    with keeping(start):
+                        block = slice(start, start + len(rows))
+                        names = None if ids is None else ids[block]
+                        said.append(method(rows, ready.labels[block], n_threads, names))
+                        start = block.stop
         finally:  # an interrupted call keeps the rows that were published
             if engine.seen > before:
                 become(ready.fitted)
     return None if said[0] is None else joined(said)
 
 
-def _blocks(ready: Prepared, *, whole: bool) -> Iterator[NDArray[Any]]:
+def _blocks(ready: Prepared, X: Any, *, whole: bool) -> Iterator[NDArray[Any]]:
     """Return sparse rows by blocks, unless a call that fails half-way must be taken back whole."""
     settings = ready.fitted.settings
     functions = (settings.metric, *ready.fitted.labels.rules.values())
     whole = whole or any(map(callable, functions))
-    return row_blocks(ready.batch.X, lambda rows: as_rows(rows, settings.element_type), whole=whole)
+    return row_blocks(X, lambda rows: as_rows(rows, settings.element_type), whole=whole)
