@@ -75,6 +75,12 @@ class DurableForest:
         self.note = journal.note(_seen(model))
         model._journal = self
 
+    @property
+    def attachments(self) -> dict[str, Any]:
+        """The documents that go into every snapshot."""
+        frame = self.model.__dict__.get("_frame")
+        return {} if frame is None else {"frame": frame}
+
     def partial_fit(self, X: Any, y: Any = None, **more: Any) -> Self:
         """Go on learning, as the estimator's ``partial_fit`` does; returns when it is on the disk.
 
@@ -242,6 +248,7 @@ def open_durable(
     mmap: bool = False,
     note: str | None = None,
     redo: bool = False,
+    attachments: dict[str, Any] | None = None,
 ) -> DurableForest:
     """Open a folder in which a forest survives crashes; a new one begins with ``model``.
 
@@ -268,6 +275,8 @@ def open_durable(
         Whether the last batch is forgotten, unless a snapshot has it, because what the process was
         about to do with the answers was lost with it: the batch is to be learned again. It is also
         the way out if learning that batch ends the process, as a faulty compiled metric may.
+    attachments : dict or None, default=None
+        Documents that go into every snapshot of a new folder.
 
     Returns
     -------
@@ -297,6 +306,8 @@ def open_durable(
             raise ValueError(f"{name} must be at least 1 or None, got {value!r}")
     if model is not None and not isinstance(model, BaseBoundaryForest):
         raise TypeError(f"model must be a forest of boundary_forest, got {type(model).__name__}")
+    if attachments is not None and model is not None:
+        model._frame = attachments["frame"]
     folder = Path(path)
     snapshot = folder / SNAPSHOT
     if model is None and not snapshot.exists():

@@ -30,6 +30,7 @@ from boundary_forest.estimators.element_type import (
     element_type_of,
     is_checked,
 )
+from boundary_forest.estimators.engine_state import NO_PARENT, trees_in
 from boundary_forest.estimators.errors import as_count, keeping, naming, plain
 from boundary_forest.estimators.fingerprint import digest_of
 from boundary_forest.estimators.ids import IdTable, as_ids, check_ids
@@ -65,6 +66,22 @@ class BaseBoundaryForest(SavedForest, BaseEstimator):
     _engine: _core.Forest
     _ids: IdTable | None  # of the engine's examples, if the user names them
     seed_: int
+
+    @property
+    def examples_seen(self) -> int:
+        """Number of examples learned so far."""
+        return self._engine.seen if hasattr(self, "_engine") else 0
+
+    def trees(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Return, for each tree, the arrivals of its nodes and of their parents (-1: the root)."""
+        state = self._engine.state(with_positions=False)
+        arrivals = state["arrivals"].astype(np.int64)
+        found = []
+        for examples, parents in trees_in(state):
+            nodes = arrivals[examples]
+            is_root = parents == NO_PARENT
+            found.append((nodes, np.where(is_root, -1, nodes[np.where(is_root, 0, parents)])))
+        return found
 
     def __init__(
         self,

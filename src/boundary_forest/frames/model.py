@@ -47,16 +47,19 @@ class FrameModel:
         getattr(forest, "model", forest)._frame = columns.to_json()
 
     @classmethod
-    def of_forest(cls, forest: Any) -> Self:
+    def of_forest(cls, forest: Any, attachments: dict[str, Any] | None = None) -> Self:
         """The forest of a file or a folder, with the columns that it was saved with.
 
         Parameters
         ----------
         forest : BoundaryForestClassifier, BoundaryForestRegressor or DurableForest
             With columns.
+        attachments : dict or None
+            The documents that it was saved with.
         """
         estimator = getattr(forest, "model", forest)
-        columns = Columns.from_json(estimator._frame)
+        frame = estimator._frame if attachments is None else attachments["frame"]
+        columns = Columns.from_json(frame)
         if type(estimator) is not _ESTIMATORS[columns.task]:
             raise ValueError(f"a {type(estimator).__name__} does not {columns.task}")
         if getattr(estimator, "n_features_in_", columns.width) != columns.width:
@@ -79,11 +82,16 @@ class FrameModel:
         **parameters
             Of the forest.
         """
-        from boundary_forest.frames.choosing import Wishes, choose
+        from boundary_forest.frames.choosing import Options, choose
 
         table = as_table(rows)
-        columns = choose(table, Wishes(target=target))
+        columns = choose(table, Options(target=target))
         return cls(empty_forest(columns.task, **parameters), columns).partial_fit(table)
+
+    @property
+    def attachments(self) -> dict[str, Any]:
+        """The documents that a file or a durable folder holds beside the forest."""
+        return {"frame": self.columns.to_json()}
 
     def partial_fit(self, rows: Any) -> Self:
         """Go on learning; rows without a target are passed over.
