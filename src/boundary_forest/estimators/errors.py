@@ -3,35 +3,49 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 
-@contextmanager
-def naming(parameter: str) -> Iterator[None]:
-    """An error about what was given as ``parameter`` says so."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        if re.search(rf"\b{parameter}\b|cannot be used:", str(error)):
-            raise
-        kind = ValueError if isinstance(error, ValueError) else TypeError
-        raise kind(f"{parameter} cannot be used: {error}") from error
+class naming:
+    """A context in which an error about what was given as ``parameter`` names the parameter.
+
+    Both contexts here are entered for every batch, so they are classes: generators take longer.
+    """
+
+    def __init__(self, parameter: str) -> None:
+        self._parameter = parameter
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: object
+    ) -> None:
+        if not isinstance(error, TypeError | ValueError):
+            return
+        if re.search(rf"\b{self._parameter}\b|cannot be used:", str(error)):
+            return
+        raised = ValueError if isinstance(error, ValueError) else TypeError
+        raise raised(f"{self._parameter} cannot be used: {error}") from error
 
 
-@contextmanager
-def keeping(n_learned: int) -> Iterator[None]:
-    """Whatever ends a call between blocks says how much of it was learned."""
-    try:
-        yield
-    except BaseException as error:
-        if n_learned:
-            error.add_note(f"{n_learned} rows of earlier blocks were learned, and are kept")
-        raise
+class keeping:
+    """A context in which an exception says how many rows of earlier blocks were learned."""
+
+    def __init__(self, n_learned: int) -> None:
+        self._n_learned = n_learned
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: object
+    ) -> None:
+        if error is not None and self._n_learned:
+            error.add_note(f"{self._n_learned} rows of earlier blocks were learned, and are kept")
 
 
 def plain(value: Any) -> Any:

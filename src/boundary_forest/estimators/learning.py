@@ -9,7 +9,6 @@ learned the first rows of the batch, or none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -151,25 +150,35 @@ def learn(
     recorder : Recorder or None, default=None
         Whoever writes the batch down.
     """
+    if recorder is None:
+        return _learned((ready.batch,), ready, n_threads, become, how)
+    with recorder.recording(ready.batch) as parts:
+        return _learned(parts, ready, n_threads, become, how)
+
+
+def _learned(
+    parts: Iterable[Batch],
+    ready: Prepared,
+    n_threads: int,
+    become: Callable[[Fitted], None],
+    how: str,
+) -> NDArray[np.float64] | None:
+    """Learn the parts of a batch in order."""
     batch, engine = ready.batch, ready.fitted.engine
     method, said, before = getattr(engine, how), [], engine.seen
     ids = None if batch.ids is None else engine_ids(batch.ids)
-    recorded: AbstractContextManager[Iterable[Batch]] = (
-        nullcontext([batch]) if recorder is None else recorder.recording(batch)
-    )
-    with recorded as parts:
-        try:
-            for part in parts:
-                start = part.first - batch.first
-                for rows in _blocks(ready, part.X, whole=how == "learn_offline"):
-                    with keeping(start):
-                        block = slice(start, start + len(rows))
-                        names = None if ids is None else ids[block]
-                        said.append(method(rows, ready.labels[block], n_threads, names))
-                        start = block.stop
-        finally:  # an interrupted call keeps the rows that were published
-            if engine.seen > before:
-                become(ready.fitted)
+    try:
+        for part in parts:
+            start = part.first - batch.first
+            for rows in _blocks(ready, part.X, whole=how == "learn_offline"):
+                with keeping(start):
+                    block = slice(start, start + len(rows))
+                    names = None if ids is None else ids[block]
+                    said.append(method(rows, ready.labels[block], n_threads, names))
+                    start = block.stop
+    finally:  # an interrupted call keeps the rows that were published
+        if engine.seen > before:
+            become(ready.fitted)
     return None if said[0] is None else joined(said)
 
 
