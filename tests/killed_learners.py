@@ -94,7 +94,7 @@ def main(kills: int, folder: Path) -> None:
             while n_true < seen:
                 truth.partial_fit(*rows(n_true, BATCH))
                 n_true += BATCH
-            assert not seen or forest.fingerprint() == truth.fingerprint(), "another forest"
+            assert seen == 0 or forest.fingerprint() == truth.fingerprint(), "another forest"
         if (folder / "saved.bf").exists():
             n_saved = load(folder / "saved.bf").stats()["examples_seen"]
             assert n_saved >= saved, "an older file came back"

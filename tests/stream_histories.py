@@ -3,6 +3,7 @@
 import math
 import random
 
+from boundary_forest.session.deciding import Decision, End
 from boundary_forest.session.progress import HardExample, History, Snapshot
 
 
@@ -61,7 +62,8 @@ def classified(n_classes=10, n_snapshots=40, names=None, **parts):
             confidence=0.9 - i / 100,
             residual=None,
             features={f"f{j}": f"{rng.random():.4f}" for j in range(16)},
-            explanation=[_end(names[-1] if t % 4 else names[0], t) for t in range(50)],
+            shares=((names[-1], 0.9 - i / 100), (names[0], 0.1 + i / 100)),
+            decision=_decision([names[-1] if t % 9 else names[0] for t in range(25)]),
         )
         for i in range(20)
     ]
@@ -88,7 +90,8 @@ def regressed(n_pairs=5000, n_snapshots=40, **parts):
             confidence=None,
             residual=-3.75,
             features={"a": "1", "b": "2.5"},
-            explanation=[_end(i - 4 + t / 50, t) for t in range(50)],
+            shares=(),
+            decision=_decision([i - 4 + t / 25 for t in range(25)]),
         )
         for i in range(20)
     ]
@@ -102,5 +105,7 @@ def regressed(n_pairs=5000, n_snapshots=40, **parts):
     return History(**(values | parts))
 
 
-def _end(label, tree):
-    return {"label": label, "distance": 1.5 + tree / 10, "weight": 0.02, "arrival": tree // 2}
+def _decision(labels):
+    """Pairs of trees that ended at an example of each label."""
+    ends = [End(t, label, 1.5 + t / 5, 2, 1 / len(labels)) for t, label in enumerate(labels)]
+    return Decision(tuple(ends), 2 * len(labels))

@@ -6,6 +6,7 @@ import gzip
 import json
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,8 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from boundary_forest import load
-from boundary_forest.session.run import run
-from boundary_forest.session.settings import Settings
+from boundary_forest.cli.running import Job, run
+from boundary_forest.session import Settings
 
 SCRIPT = Path(sys.executable).with_name("boundary-forest")
 TREES = {"n_estimators": 8}
@@ -65,11 +66,16 @@ def write(table: pa.Table, path: Path) -> Path:
 def stream(source: Path | str, target: str, folder: Path, **settings):
     """Run in this process: the exit code, the answers, and the model."""
     answers, model = folder / "answers.ndjson", folder / "model.bf"
-    settings = {"parameters": TREES, "warmup": 100, **settings}
-    code = run(
-        Settings(str(source), target=target, predictions=str(answers), save=model, **settings)
-    )
+    code = run(job(source, target=target, predictions=str(answers), save=model, **settings))
     return code, answered(answers), load(model) if model.exists() else None
+
+
+def job(source: Path | str, **options) -> Job:
+    """A job of the shell: options that are not its own are the session's."""
+    own = {f.name for f in fields(Job)} & options.keys()
+    settings = {"parameters": TREES, "warmup": 100}
+    settings |= {name: value for name, value in options.items() if name not in own}
+    return Job(str(source), Settings(**settings), **{name: options[name] for name in own})
 
 
 def answered(path: Path) -> list[dict]:

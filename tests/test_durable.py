@@ -17,6 +17,7 @@ from boundary_forest import (
     BoundaryForestRegressor,
     open_durable,
 )
+from boundary_forest.files import writing
 
 BATCH = 7
 
@@ -61,7 +62,7 @@ def test_a_crash_between_a_snapshot_and_emptying_the_journal_learns_nothing_twic
     task = classification
     with open_durable(tmp_path / "f", task.forest()) as forest:
         forest.partial_fit(task.X, task.y)
-        monkeypatch.setattr(forest._journal, "forget", lambda seen: None)
+        monkeypatch.setattr(forest._journal, "forget", lambda number: None)
         forest.snapshot()
         left = after_a_crash(tmp_path / "f", tmp_path / "crash")
     with open_durable(left) as again:
@@ -209,14 +210,14 @@ def test_snapshots_come_by_rows_and_by_bytes(retrieval, tmp_path):
 
 
 def test_a_snapshot_that_fails_loses_nothing(retrieval, tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
     with open_durable(tmp_path, retrieval.forest(), snapshot_rows=10) as forest:
-
-        def full(path, **_):
-            raise OSError(28, "No space left on device")
-
-        monkeypatch.setattr(forest.model, "save", full)
+        monkeypatch.setattr(writing.os, "fsync", full)
         with pytest.warns(RuntimeWarning, match="No space left.*the journal is kept"):
             forest.partial_fit(retrieval.X)
+        monkeypatch.undo()
     with open_durable(tmp_path) as forest:
         assert forest.fingerprint() == retrieval.forest().fit(retrieval.X).fingerprint()
 

@@ -57,7 +57,7 @@ class Recorded:
     @contextmanager
     def recording(self, batch):
         self.batches.append(batch)
-        yield
+        yield [batch]
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])

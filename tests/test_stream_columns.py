@@ -1,4 +1,4 @@
-"""What columns mean is found out by their values."""
+"""What columns mean is inferred from their values."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boundary_forest.frames.choosing import Wishes, choose, doubts, told
+from boundary_forest.frames.choosing import Options, choose, describe, warnings_about
 from boundary_forest.frames.columns import Columns, Feature
 from boundary_forest.frames.values import ColumnError, as_table, kind_of
 
 
-def decide(target, values, **wishes):
+def decide(target, values, **options):
     table = pa.table({"a": np.arange(len(values)), target: pa.array(values)})
-    return choose(table, Wishes(target, **wishes))
+    return choose(table, Options(target, **options))
 
 
 @pytest.mark.parametrize(
@@ -77,22 +77,22 @@ def table():
 
 
 def test_numbers_are_scaled_and_the_others_one_hot():
-    columns = choose(table(), Wishes("y"))
+    columns = choose(table(), Options("y"))
     X = columns.positions(table()).X
     assert X.dtype == np.float32
     n = np.array([1.0, 2, 3, 6])
     np.testing.assert_allclose(X[:, 0], (n - 3) / n.std(), rtol=1e-6)
     assert X[:, 1:].tolist() == [[1, 0, 0, 1], [0, 1, 1, 0], [1, 0, 0, 1], [1, 0, 0, 1]]
-    minmax = choose(table(), Wishes("y", scaling="minmax")).positions(table()).X
+    minmax = choose(table(), Options("y", scaling="minmax")).positions(table()).X
     np.testing.assert_allclose(minmax[:, 0], (n - 1) / 5, rtol=1e-6)
-    none = choose(table(), Wishes("y", scaling="none")).positions(table()).X
+    none = choose(table(), Options("y", scaling="none")).positions(table()).X
     assert none.dtype == np.float64
     assert none[:, 0].tolist() == n.tolist()
 
 
 def test_a_constant_column_and_huge_numbers_are_no_harm():
     odd = pa.table({"c": [5.0, 5.0], "h": [1e300, -1e300], "y": [0, 1]})
-    columns = choose(odd, Wishes("y"))
+    columns = choose(odd, Options("y"))
     positions = columns.positions(odd)
     assert np.isfinite(positions.X).all()
     assert not positions.problems
@@ -101,13 +101,13 @@ def test_a_constant_column_and_huge_numbers_are_no_harm():
 def test_numbers_at_the_end_of_the_range_are_no_harm():
     odd = pa.table({"h": [1.7e308, -1.7e308, 1.0], "y": [0, 1, 0]})
     for scaling in ("standard", "minmax"):
-        feature = choose(odd, Wishes("y", scaling=scaling)).features[0]
+        feature = choose(odd, Options("y", scaling=scaling)).features[0]
         assert np.isfinite([feature.shift, feature.scale, *feature.mean]).all()
 
 
 def test_many_rows_are_read_in_blocks(monkeypatch):
     rows = [{"n": n, "t": t, "b": "true"} for n in (1, None, 9, "x", 1e300) for t in "xz"]
-    columns = choose(table(), Wishes("y"))
+    columns = choose(table(), Options("y"))
     whole = columns.positions(as_table(rows))
     monkeypatch.setattr("boundary_forest.frames.columns.VALUES_AT_ONCE", 9)
     blocks = columns.positions(as_table(rows))
@@ -125,12 +125,12 @@ def test_columns_that_nobody_asks_for_are_not_looked_at():
         for part in "xt"
     ]
     rows = pa.table({"n": np.arange(200.0), "t": pa.chunked_array(parts), "y": np.arange(200) % 2})
-    assert choose(rows, Wishes("y", drop=("t",))).positions(rows).X.shape == (200, 1)
-    assert choose(rows, Wishes("y")).positions(rows).X.shape == (200, 201)
+    assert choose(rows, Options("y", drop=("t",))).positions(rows).X.shape == (200, 1)
+    assert choose(rows, Options("y")).positions(rows).X.shape == (200, 201)
 
 
 def test_a_category_first_seen_later_is_zeros_and_counted():
-    columns = choose(table(), Wishes("y"))
+    columns = choose(table(), Options("y"))
     later = columns.positions(pa.table({"n": [1.0], "t": ["new"], "b": [True]}))
     assert later.X[0, 1:3].tolist() == [0, 0]
     assert later.unseen.tolist() == [1]
@@ -149,7 +149,7 @@ def test_a_category_first_seen_later_is_zeros_and_counted():
     ],
 )
 def test_what_cannot_be_used_is_told_with_its_column(row, why):
-    columns = choose(table(), Wishes("y"))
+    columns = choose(table(), Options("y"))
     positions = columns.positions(as_table([{"n": 1, "t": "x", "b": "true"}, row]))
     assert str(positions.problems[1]).startswith(why)
     assert 0 not in positions.problems
@@ -182,7 +182,7 @@ def test_columns_of_numbers_are_read_together_as_one_by_one(data, missing):
 
 
 def test_a_missing_value_can_be_the_mean():
-    columns = choose(table(), Wishes("y", missing="mean"))
+    columns = choose(table(), Options("y", missing="mean"))
     positions = columns.positions(as_table([{"n": None, "t": None, "b": None}]))
     assert not positions.problems
     np.testing.assert_allclose(positions.X[0], [0, 0.75, 0.25, 0.25, 0.75], atol=1e-7)
@@ -200,35 +200,35 @@ def test_a_target_of_another_kind_than_the_first_ones_is_a_problem(kind, value):
 
 
 def test_columns_can_be_chosen_and_left_out():
-    names = [f.name for f in choose(table(), Wishes("y", features=("t", "n"))).features]
+    names = [f.name for f in choose(table(), Options("y", features=("t", "n"))).features]
     assert names == ["t", "n"]
-    names = [f.name for f in choose(table(), Wishes("y", drop=("t",), id="b")).features]
+    names = [f.name for f in choose(table(), Options("y", drop=("t",), id="b")).features]
     assert names == ["n"]
-    with pytest.raises(ColumnError, match="no column to answer 'y' from"):
-        choose(table(), Wishes("y", drop=("t", "n", "b")))
-    with pytest.raises(ColumnError, match="no column 'z'; there are"):
-        Wishes("y", drop=("z",)).check(table().column_names)
+    with pytest.raises(ColumnError, match="no column to predict 'y' from"):
+        choose(table(), Options("y", drop=("t", "n", "b")))
+    with pytest.raises(ColumnError, match="no column 'z'; the columns are"):
+        Options("y", drop=("z",)).check(table().column_names)
 
 
 def test_lists_cannot_be_used_unless_they_are_dropped():
     nested = pa.table({"a": [1, 2], "l": [[1], [2]], "y": [0, 1]})
     with pytest.raises(ColumnError, match="--drop l"):
-        choose(nested, Wishes("y"))
-    assert choose(nested, Wishes("y", drop=("l",))).width == 1
+        choose(nested, Options("y"))
+    assert choose(nested, Options("y", drop=("l",))).width == 1
 
 
 def test_the_decision_survives_json():
-    columns = choose(table(), Wishes("y", missing="mean", id="b"))
+    columns = choose(table(), Options("y", missing="mean", id="b"))
     assert Columns.from_json(columns.to_json()) == columns
-    assert told(columns)[0].startswith("classify 'y'")
+    assert describe(columns)[0].startswith("classify 'y'")
 
 
 def test_what_is_doubtful_is_told():
-    assert "one value" in doubts(decide("y", [1, 1, 1]), pa.table({"y": [1, 1, 1]}))[0]
+    assert "one value" in warnings_about(decide("y", [1, 1, 1]), pa.table({"y": [1, 1, 1]}))[0]
     names = [f"name {i}" for i in range(150)]
     many = pa.table({"a": names, "y": names})
-    classes, categories = doubts(choose(many, Wishes("y")), many)
+    classes, categories = warnings_about(choose(many, Options("y")), many)
     assert "150 classes" in classes
     assert "150 categories" in categories
     typo = pa.table({"a": [*map(str, range(149)), "oops"], "y": [0, 1] * 75})
-    assert "because 'oops' is not a number" in doubts(choose(typo, Wishes("y")), typo)[0]
+    assert "because 'oops' is not a number" in warnings_about(choose(typo, Options("y")), typo)[0]

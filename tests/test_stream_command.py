@@ -117,12 +117,12 @@ def test_info_and_verify_know_what_it_saved(told, rows, tmp_path):
         (None, ("--target", "y"), "No such file"),
         ("", ("--target", "y"), "is empty"),
         ("a,y\n", ("--target", "y"), "has no rows"),
-        ("a,y\n1,2\n", (), "--target is needed, the column to be answered; there are a, y"),
-        ("a,y\n1,2\n", ("--target", "z"), "there is no column 'z'; there are a, y"),
+        ("a,y\n1,2\n", (), "--target is needed, the column to predict; the columns are a, y"),
+        ("a,y\n1,2\n", ("--target", "z"), "there is no column 'z'; the columns are a, y"),
         ("a,y\n1,2\n", ("--target", "y", "--drop", "b"), "there is no column 'b'"),
-        ("a,a\n1,2\n", ("--target", "a"), "two columns are called 'a'"),
-        ("a,y\n1,2\n", ("--target", "y", "--drop", "a"), "no column to answer 'y' from: all"),
-        ("a,y\n1,\n2,\n", ("--target", "y"), "the task cannot be told"),
+        ("a,a\n1,2\n", ("--target", "a"), "two columns are named 'a'"),
+        ("a,y\n1,2\n", ("--target", "y", "--drop", "a"), "no column to predict 'y' from: all"),
+        ("a,y\n1,\n2,\n", ("--target", "y"), "the task cannot be inferred"),
         ("a,y\n1,u\n", ("--target", "y", "--task", "regress"), "regression needs numbers"),
         ("a,b,y\n1,2,3\n4,,5\n", ("--target", "y"), "row 2: column 'b' is missing (--missing"),
         ("a,y\n1,2\n3\n", ("--target", "y"), "row 2: it has 1 values, not 2"),
@@ -130,12 +130,12 @@ def test_info_and_verify_know_what_it_saved(told, rows, tmp_path):
         ("a,y\n1,2\n", ("--target", "y", "--load", "rows.csv"), "no safetensors file"),
         (b"\x00\x01\xff" * 999, ("--target", "y"), "is not text in UTF-8"),
         (b"PAR1" + b"x" * 99, ("--target", "y"), "Parquet magic bytes"),
-        (b"\x1f\x8b" + b"x" * 99, ("--target", "y"), "it is damaged"),
+        (b"\x1f\x8b" + b"x" * 99, ("--target", "y"), "is damaged"),
         (b"PK\x03\x04" + b"x" * 99, ("--target", "y"), "not a zip file"),
         (b"ARROW1" + b"x" * 99, ("--target", "y"), "rows.csv"),
     ],
 )
-def test_a_wrong_use_is_one_line_and_exit_code_2(
+def test_usage_errors_print_one_line_and_exit_with_2(
     told, tmp_path, monkeypatch, contents, arguments, why
 ):
     monkeypatch.chdir(tmp_path)
@@ -207,9 +207,9 @@ def test_unlike_options_of_a_model_that_there_is_are_refused(told, rows, tmp_pat
     stream(rows, "label", tmp_path)
     model = tmp_path / "model.bf"
     for option, value, why in (
-        ("--target", "x", "was begun with --target label, not x"),
-        ("--scale", "none", "was begun with --scale standard, not none"),
-        ("--trees", "9", "was begun with n_estimators=8, not 9"),
+        ("--target", "x", "was created with target 'label', not 'x'"),
+        ("--scale", "none", "was created with scaling 'standard', not 'none'"),
+        ("--trees", "9", "was created with n_estimators=8, not 9"),
     ):
         code, _, error = told("stream", rows, "--load", model, option, value)
         assert code == 2

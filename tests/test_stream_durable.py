@@ -13,12 +13,11 @@ import subprocess
 import time
 
 import pyarrow as pa
-from stream_rows import SCRIPT, TREES, answered, mixed_table, stream, write
+from stream_rows import SCRIPT, answered, job, mixed_table, stream, write
 
 from boundary_forest import load
-from boundary_forest.session import run as running
-from boundary_forest.session.run import run
-from boundary_forest.session.settings import Settings
+from boundary_forest.cli import running
+from boundary_forest.cli.running import run
 
 KILLS = int(os.environ.get("BOUNDARY_FOREST_KILLS", "4"))
 
@@ -64,8 +63,8 @@ def test_kill_9_at_any_moment_and_the_same_command_again_gives_the_same_forest(t
 
 
 def durable(source, folder, **settings) -> int:
-    given = {"parameters": TREES, "warmup": 100, "target": "label", **settings}
-    return run(Settings(str(source), durable=folder / "kept", **given), quiet=True)
+    settings = {"target": "label", "quiet": True, **settings}
+    return run(job(source, durable=folder / "kept", **settings))
 
 
 def test_a_run_that_is_stopped_goes_on_after_its_last_row(tmp_path, monkeypatch):
@@ -88,10 +87,10 @@ def test_a_run_that_is_stopped_goes_on_after_its_last_row(tmp_path, monkeypatch)
 def stop_after(monkeypatch, n_events: int) -> None:
     handle, seen = running.Run._handle, []
 
-    def counting(self, event):
-        handle(self, event)
+    def counting(self, session, event):
+        handle(self, session, event)
         seen.append(event)
-        if len(seen) > 20 and self.learner.model is not None and len(seen) > 20 + n_events:
+        if session.model is not None and len(seen) > 20 + n_events:
             self.stopped.signal = signal.SIGINT
 
     monkeypatch.setattr(running.Run, "_handle", counting)

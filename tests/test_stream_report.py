@@ -4,10 +4,13 @@ import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import pytest
 from stream_histories import classified, regressed, regression, snapshot
 
+from boundary_forest.session import Session, Settings
+from boundary_forest.session.deciding import Decision, End
 from boundary_forest.session.progress import History
 from boundary_forest.session.report import page, write_report
 from boundary_forest.session.report.axes import axis
@@ -117,6 +120,43 @@ def test_all_that_comes_from_the_data_is_escaped():
     assert not [a for a in outline.attributes if a[1].startswith("on")]
 
 
+def test_hostile_columns_and_classes_of_a_stream_are_escaped():
+    """From the rows to the page: names of columns, text in them, and classes."""
+    rows = [
+        {NASTY: i % 7, f"{NASTY} too": NASTY if i % 3 else "x", "y": NASTY if i % 2 else "plain"}
+        for i in range(300)
+    ]
+    for i in range(0, 300, 10):
+        rows[i]["y"] = NASTY
+    with Session(Settings(target="y", warmup=50), name=NASTY, recording=True) as session:
+        session.take_rows(rows)
+        text = page(session.history())
+    outline = Outline(text)
+    assert outline.tags.count("script") == 1
+    assert "<script>alert" not in text
+    assert outline.text().count(NASTY) > 50
+    assert not [a for a in outline.attributes if a[1].startswith("on")]
+
+
+def test_no_template_turns_escaping_off():
+    templates = list(files("boundary_forest.session.report").joinpath("templates").iterdir())
+    assert len([t for t in templates if t.name.endswith(".html")]) >= 8
+    for template in templates:
+        assert not re.search(r"safe\b|autoescape", template.read_text(encoding="utf-8"))
+
+
+def test_a_card_says_for_how_many_trees_it_knows_what_decided():
+    ends = (End(3, "b", 0.5, 40), End(9, "a", 0.7, 3))
+    example = replace(classified().hardest[0], decision=Decision(ends, 50))
+    text = Outline(page(classified(hardest=[example]))).text()
+    assert "2 stored examples decided 43 of 50 trees" in text
+    number = replace(regressed().hardest[0], decision=Decision((End(3, 1.5, 0.5, 40),), 50))
+    text = Outline(page(regressed(hardest=[number]))).text()
+    assert "1 stored example decided 40 of 50 trees" in text
+    nothing = replace(example, decision=Decision((), 50))
+    assert "examples decided" not in page(classified(hardest=[nothing]))
+
+
 def test_text_that_utf8_cannot_hold_is_written_all_the_same(tmp_path):
     write_report(tmp_path / "r.html", classified(names=["half \ud800", "plain"]))
     assert "half ?" in (tmp_path / "r.html").read_text(encoding="utf-8")
@@ -180,9 +220,11 @@ def test_the_page_stays_small(make, tmp_path):
 
 def test_rows_of_pixels_are_shown_as_pictures():
     digits = {f"pixel_{y}_{x}": str(x * y) for y in range(8) for x in range(8)}
-    assert 'viewBox="0 0 8 8"' in picture(digits)
+    assert (picture(digits).width, picture(digits).height) == (8, 8)
     mnist = {f"pixel{i}": str(i) for i in range(1, 785)}
-    assert 'viewBox="0 0 28 28"' in picture(mnist)
+    assert (picture(mnist).width, picture(mnist).height) == (28, 28)
+    drawn = page(classified(hardest=[replace(classified().hardest[0], features=digits)]))
+    assert 'viewBox="0 0 8 8" class="picture"' in drawn
     for other in (
         {},
         {"a": "1"},

@@ -10,10 +10,9 @@ from stream_rows import command, mixed_table, numbers_table, stream, write
 
 from boundary_forest import load
 from boundary_forest.frames.values import as_numbers, as_plain
-from boundary_forest.session import lines
-from boundary_forest.session.lines import blocks_of
-from boundary_forest.session.problems import StreamError
-from boundary_forest.session.sources import open_source
+from boundary_forest.session import StreamError
+from boundary_forest.session.sources import lines, open_source
+from boundary_forest.session.sources.lines import blocks_of
 
 
 @pytest.fixture(scope="module")

@@ -8,16 +8,15 @@ import pytest
 from stream_rows import mixed_table, numbers_table
 
 from boundary_forest import BoundaryForestRegressor
-from boundary_forest.frames.choosing import Wishes, choose
+from boundary_forest.frames.choosing import Options, choose
 from boundary_forest.frames.values import column_of
-from boundary_forest.session.batches import Batch
-from boundary_forest.session.events import Answered, Decided, Refused
+from boundary_forest.session import Answered, Batch, Decided, Refused
 from boundary_forest.session.learning import Learner
 
 
-def learn(table, target, piece, warmup=50, **wishes):
+def learn(table, target, piece, warmup=50, **options):
     learner = Learner(
-        Wishes(target, **wishes), {"n_estimators": 6, "random_state": 0}, warmup=warmup
+        Options(target, **options), {"n_estimators": 6, "random_state": 0}, warmup=warmup
     )
     events = []
     for start in range(0, len(table), piece):
@@ -67,11 +66,11 @@ def test_rows_one_by_one_get_the_answers_that_they_get_together(piece, missing):
 
 def test_rows_without_any_column_count_as_others_do():
     """Such as NDJSON's, which name an id and nothing else."""
-    learner = Learner(Wishes("y", id="id", missing="mean", task="classify"), {}, warmup=70)
+    learner = Learner(Options("y", id="id", missing="mean", task="classify"), {}, warmup=70)
     for i in range(1, 66):
         named = {"id": [i]} if i < 40 else {"id": [i], "a": [i], "y": [str(i % 2)]}
         list(learner.take(Batch(pa.table(named), np.array([i]))))
-        assert learner.stored == i
+        assert learner.waiting == i
     list(learner.finish())
     assert learner.model.columns.warmup == 65
     assert learner.model.stats()["examples_seen"] == 26
@@ -93,7 +92,7 @@ def test_a_warm_up_row_is_answered_by_the_nearest_before_it():
 def test_what_is_learned_is_all_rows_in_order_scaled_by_the_first():
     table = numbers_table(300)
     learner, events = learn(table, "y", 64, warmup=100)
-    columns = choose(table.slice(0, 100), Wishes("y"))
+    columns = choose(table.slice(0, 100), Options("y"))
     plain = BoundaryForestRegressor(n_estimators=6, random_state=0)
     plain.partial_fit(columns.positions(table).X, columns.labels(table).y)
     assert learner.model.fingerprint() == plain.fingerprint()
@@ -103,7 +102,7 @@ def test_what_is_learned_is_all_rows_in_order_scaled_by_the_first():
 def test_later_rows_are_answered_before_they_are_learned():
     table = numbers_table(300)
     _, events = learn(table, "y", 1000, warmup=100)
-    columns = choose(table.slice(0, 100), Wishes("y"))
+    columns = choose(table.slice(0, 100), Options("y"))
     X, y = columns.positions(table).X, columns.labels(table).y
     plain = BoundaryForestRegressor(n_estimators=6, random_state=0).partial_fit(X[:100], y[:100])
     expected = plain.predict_then_learn(X[100:], y[100:])

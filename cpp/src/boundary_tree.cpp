@@ -51,6 +51,8 @@ void BoundaryTree::restore(std::span<const Slot> examples, std::span<const NodeI
 void BoundaryTree::settle(std::uint64_t number) {
   for (const Outgrown& outgrown : outgrown_) retire(number, outgrown.list);
   outgrown_.clear();
+  nodes_.settle(number);
+  lists_.settle(number);
 }
 
 void BoundaryTree::retire(std::uint64_t number, ChildLists::Ref list) {
@@ -62,6 +64,8 @@ void BoundaryTree::recycle_before(std::uint64_t oldest_read) {
   for (; retired != retired_.end() && retired->number < oldest_read; ++retired)
     lists_.recycle(retired->list);
   retired_.erase(retired_.begin(), retired);
+  nodes_.recycle_before(oldest_read);
+  lists_.recycle_before(oldest_read);
 }
 
 void BoundaryTree::rollback(NodeId n_nodes, std::uint64_t number) {

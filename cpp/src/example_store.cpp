@@ -117,6 +117,11 @@ void ExampleStore::commit(std::uint64_t number) {
   dying_.clear();
   committed_size_ = size_;
   committed_living_ = n_living_;
+  rows_.settle(number);
+  labels_.settle(number);
+  arrivals_.settle(number);
+  holders_.settle(number);
+  ids_.settle(number);
 }
 
 void ExampleStore::recycle_before(std::uint64_t oldest_read) {
@@ -127,6 +132,11 @@ void ExampleStore::recycle_before(std::uint64_t oldest_read) {
     if (rows_.is_own(retired->slot)) free_.push_back(retired->slot);
   }
   retired_.erase(retired_.begin(), retired);
+  rows_.recycle_before(oldest_read);
+  labels_.recycle_before(oldest_read);
+  arrivals_.recycle_before(oldest_read);
+  holders_.recycle_before(oldest_read);
+  ids_.recycle_before(oldest_read);
 }
 
 void ExampleStore::rollback() {

@@ -9,6 +9,7 @@
 
 #include "code_sieve.hpp"
 #include "kernels/kernel.hpp"
+#include "kernels/power.hpp"
 
 namespace boundary_forest {
 namespace {
@@ -52,7 +53,7 @@ class BuiltInMetric final : public Metric {
       case Formula::euclidean:
         return std::sqrt(reduced);
       case Formula::minkowski:
-        return std::pow(reduced, 1.0 / p_);
+        return kernels::root(reduced, p_);
       case Formula::hamming:
         return reduced / static_cast<double>(n_features_);
       case Formula::inner_product:

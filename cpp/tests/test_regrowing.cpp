@@ -96,7 +96,7 @@ CASE("what no tree holds any more is freed, and its slots are used again") {
     learn(*forest, stream, 1000, 300);
     check_living(forest->state());
     CHECK_IN(std::to_string(forest->stats().position_bytes) + " after " + std::to_string(bytes),
-             forest->stats().position_bytes <= bytes);
+             forest->stats().position_bytes <= 2 * bytes);  // there is room for a staged block
   }
 }
 

@@ -160,9 +160,11 @@ class BoundaryForest:
             self.trees.append(self.grow((i,), shuffled(len(X), self.seed, i), examples))
 
     def grow(self, key: tuple[int, ...], order: list[int], examples: Examples) -> BoundaryTree:
-        tree = BoundaryTree(self, key, Node(*examples[order[0]], order[0]))
+        x, c = examples[order[0]]
+        tree = BoundaryTree(self, key, Node(x, c, order[0]))
         for seen, j in enumerate(order[1:], start=1):
-            tree.BTTrain(*examples[j], j, seen, self.threshold(len(self.labels)))
+            x, c = examples[j]
+            tree.BTTrain(x, c, j, seen, self.threshold(len(self.labels)))
         return tree
 
     def regrow(self, i: int, order: list[int], generation: int) -> None:
@@ -261,6 +263,38 @@ def canberra(y: Row, X: Any) -> list[float]:
     return in_lanes(np.where(size == 0, 0.0, abs(y - X) / np.where(size == 0, 1.0, size)))
 
 
+def power(x: float, p: float) -> float:
+    """X ** p; if p is an integer or half of one, by multiplications and a square root alone."""
+    if p > 64 or 2 * p != int(2 * p):
+        try:
+            return math.pow(x, p)
+        except OverflowError:
+            return math.inf
+    exponent, base = int(p), x
+    result = math.sqrt(x) if 2 * p % 2 == 1 else 1.0
+    while exponent > 0:
+        if exponent % 2 == 1:
+            result *= base
+        exponent, base = exponent // 2, base * base
+    return result
+
+
+def root(r: float, p: float) -> float:
+    """The largest number whose power is at most r; the bits of numbers are ordered as they are."""
+    if p > 64 or 2 * p != int(2 * p):
+        return math.pow(r, 1 / p)
+    if r == math.inf:
+        return r
+    below, above = 0, int(np.float64(math.inf).view(np.uint64))
+    while above - below > 1:
+        middle = (below + above) // 2
+        if power(float(np.uint64(middle).view(np.float64)), p) <= r:
+            below = middle
+        else:
+            above = middle
+    return float(np.uint64(below).view(np.float64))
+
+
 def metric(
     d: str | Callable[[Row, Row], float], p: float
 ) -> tuple[Distances, Callable[[float, int], float]]:
@@ -268,13 +302,13 @@ def metric(
 
     def minkowski(y: Row, X: Any) -> list[float]:
         differences = abs(y.astype(np.float64) - X.astype(np.float64))
-        return in_lanes(np.array([[math.pow(x, p) for x in row] for row in differences]))
+        return in_lanes(np.array([[power(float(x), p) for x in row] for row in differences]))
 
     formulas: dict[str, tuple[Distances, Callable[[float, int], float]]] = {
         "euclidean": (lambda y, X: in_lanes((y - X) * (y - X)), lambda r, n: math.sqrt(r)),
         "manhattan": (lambda y, X: in_lanes(abs(y - X)), lambda r, n: r),
         "chebyshev": (lambda y, X: in_lanes(abs(y - X), np.maximum), lambda r, n: r),
-        "minkowski": (minkowski, lambda r, n: math.pow(r, 1 / p)),
+        "minkowski": (minkowski, lambda r, n: root(r, p)),
         "cosine": (cosine, lambda r, n: r),
         "hamming": (lambda y, X: in_lanes((y != X).astype(np.int64)), lambda r, n: r / n),
         "canberra": (canberra, lambda r, n: r),

@@ -35,6 +35,12 @@ struct Node {
   std::atomic<ChildLists::Ref> children;
 };
 
+inline void copy_element(const Node& from, Node& to) {
+  to.example = from.example;
+  to.parent = from.parent;
+  copy_element(from.children, to.children);
+}
+
 // A visitor that does not want to know which examples a descent compared.
 struct Unobserved {
   void operator()(Slot, double) const {}
@@ -58,7 +64,7 @@ class BoundaryTree {
         d_(*settings_->d),
         store_(store),
         tie_hash_(tie_hash(params, place, generation)),
-        nodes_(node_chunk_log2),
+        nodes_(node_chunk_log2, 1, 2),
         lists_(params.k) {}
 
   // `observe` is told of every example compared; `counts` gains what the descent cost.

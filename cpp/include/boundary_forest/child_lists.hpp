@@ -18,8 +18,8 @@
 #include <atomic>
 #include <bit>
 #include <cstdint>
-#include <memory>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "boundary_forest/chunked_array.hpp"
@@ -45,9 +45,15 @@ class ChildLists {
     }
   };
 
-  explicit ChildLists(std::uint32_t k) : k_(k), pool_(chunk_log2), large_(4) {
+  explicit ChildLists(std::uint32_t k) : k_(k), pool_(chunk_log2, 1, first_chunk_log2), large_(4) {
     free_.fill(nothing);
   }
+
+  ~ChildLists() {
+    for (std::uint32_t i = 0; i < n_large_; ++i) delete[] large_[i];
+  }
+  ChildLists(const ChildLists&) = delete;
+  ChildLists& operator=(const ChildLists&) = delete;
 
   View view(Ref list) const {
     if (list == nothing) return {nullptr, nothing, 0};
@@ -105,19 +111,30 @@ class ChildLists {
     const std::uint32_t count = locate(list)[0].load(std::memory_order_relaxed);
     if (is_large(list)) {
       large_bytes_ -= (1 + capacity_for(count)) * sizeof(Word);
-      large_[list & ~large_bit].reset();
+      delete[] std::exchange(large_[list & ~large_bit], nullptr);
       free_large_.push_back(list);
     } else {
       join_free(list, class_of(count));
     }
   }
 
-  // May be asked by any thread.
+  // See ChunkedArray.
+  void settle(std::uint64_t number) {
+    pool_.settle(number);
+    large_.settle(number);
+  }
+  void recycle_before(std::uint64_t oldest_read) {
+    pool_.recycle_before(oldest_read);
+    large_.recycle_before(oldest_read);
+  }
+
+  // May be called by any thread.
   std::size_t bytes() const { return pool_.bytes() + large_.bytes() + large_bytes_; }
 
  private:
   static constexpr unsigned n_classes = 5;  // class c has 4 << c words
   static constexpr unsigned chunk_log2 = 9;
+  static constexpr unsigned first_chunk_log2 = 6;  // one list of the largest class
   static constexpr std::uint32_t large_bit = 0x80000000U;
   static constexpr std::uint32_t only_child_bits = 0xC0000000U;
 
@@ -128,7 +145,7 @@ class ChildLists {
   static bool is_only_child(Ref list) { return (list & only_child_bits) == only_child_bits; }
 
   Word* locate(Ref list) const {
-    return is_large(list) ? large_[list & ~large_bit].get() : pool_.at(list);
+    return is_large(list) ? large_[list & ~large_bit] : pool_.at(list);
   }
 
   // The class of a list in the pool that has `count` children.
@@ -225,7 +242,7 @@ class ChildLists {
       free_large_.push_back(n_large_++ | large_bit);
     }
     const Ref list = free_large_.back();
-    large_[list & ~large_bit] = std::make_unique<Word[]>(words);
+    large_[list & ~large_bit] = new Word[words]();
     free_large_.pop_back();
     large_bytes_ += words * sizeof(Word);
     return list;
@@ -234,7 +251,7 @@ class ChildLists {
   std::uint32_t k_;
   ChunkedArray<Word> pool_;
   std::array<Ref, n_classes> free_;  // the first free list of each class
-  ChunkedArray<std::unique_ptr<Word[]>> large_;
+  ChunkedArray<Word*> large_;        // owned
   std::vector<Ref> free_large_;
   std::uint32_t n_large_ = 0;
   std::atomic<std::size_t> large_bytes_{0};

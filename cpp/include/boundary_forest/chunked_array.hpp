@@ -1,43 +1,63 @@
-// An array that grows by chunks and never moves an element.
+// An array that grows by chunks and never moves an element that is being read.
+//
+// The first chunk may begin small and double until it is a chunk like the others, so that many small
+// arrays cost little; larger ones never double.
 //
 // Invariants: a reader may use any element that was published to it while the writer appends more;
-// one writer at a time. Outgrown directories (8 bytes a chunk) are kept until the end, so that no
-// reader ever holds a freed one; chunks are freed only by shrink_to, beyond what anyone may read.
-// The first chunks may be memory of others, which is read and never written.
+// one writer at a time. What is outgrown (a smaller first chunk, a shorter directory) is kept until
+// the writer knows that no reader can hold it: settle() and recycle_before(), by publication number
+// as everything else. Chunks are freed only by shrink_to, beyond what anyone may read. The first
+// chunks may be memory of others, which is read and never written.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <type_traits>
 #include <vector>
 
 namespace boundary_forest {
 
+// How an element gets into a larger chunk: by copying, because readers may still use the old one.
+template <class T>
+void copy_element(const T& from, T& to) {
+  to = from;
+}
+template <class T>
+void copy_element(const std::atomic<T>& from, std::atomic<T>& to) {
+  to.store(from.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
 template <class T>
 class ChunkedArray {
  public:
-  // `width` consecutive values make one element; 2^chunk_log2 elements make a chunk.
+  // `width` consecutive values make one element; 2^chunk_log2 elements make a chunk, but the first
+  // one begins with 2^first_log2.
+  ChunkedArray(unsigned chunk_log2, std::size_t width, unsigned first_log2)
+      : chunk_log2_(chunk_log2), width_(width), first_elements_(std::size_t{1} << first_log2) {}
   explicit ChunkedArray(unsigned chunk_log2, std::size_t width = 1)
-      : chunk_log2_(chunk_log2), width_(width) {}
+      : ChunkedArray(chunk_log2, width, chunk_log2) {}
 
   ChunkedArray(const ChunkedArray&) = delete;
   ChunkedArray& operator=(const ChunkedArray&) = delete;
 
   ~ChunkedArray() {
-    for (std::size_t c = n_foreign_; c < n_chunks_; ++c) delete[] directory_.load()[c];
+    for (std::size_t c = n_foreign_; c < n_chunks_; ++c) delete[] chunk(c);
   }
 
   T* at(std::size_t i) const {
     const std::size_t within = i & ((std::size_t{1} << chunk_log2_) - 1);
-    return directory_.load(std::memory_order_acquire)[i >> chunk_log2_] + within * width_;
+    const Chunk* const directory = directory_.load(std::memory_order_acquire);
+    return directory[i >> chunk_log2_].load(std::memory_order_acquire) + within * width_;
   }
   T& operator[](std::size_t i) const { return *at(i); }
 
   std::size_t width() const { return width_; }
   std::size_t chunk_elements() const { return std::size_t{1} << chunk_log2_; }
-  std::size_t capacity() const { return n_chunks_ << chunk_log2_; }
+  std::size_t capacity() const {
+    return n_chunks_ == 1 && n_foreign_ == 0 ? first_elements_ : n_chunks_ << chunk_log2_;
+  }
 
   // An empty array takes `elements` that lie in memory of others as its first. They must stay there
   // as long as it lives; none is touched now.
@@ -45,8 +65,8 @@ class ChunkedArray {
     const std::size_t wanted = (elements + chunk_elements() - 1) >> chunk_log2_;
     if (wanted > directory_length_) grow_directory(wanted);
     for (; n_chunks_ < wanted; ++n_chunks_)
-      directory_.load(std::memory_order_relaxed)[n_chunks_] =
-          foreign + (n_chunks_ << chunk_log2_) * width_;
+      set_chunk(n_chunks_, foreign + (n_chunks_ << chunk_log2_) * width_);
+    first_elements_ = chunk_elements();
     n_foreign_ = n_chunks_;
     n_adopted_ = elements;
   }
@@ -55,14 +75,16 @@ class ChunkedArray {
   bool is_own(std::size_t i) const { return i >= n_adopted_; }
 
   void grow_to(std::size_t elements) {
-    if constexpr (std::is_copy_assignable_v<T>)
-      if (n_foreign_ > 0 && elements > n_adopted_) own_partial_chunk();
+    if (n_foreign_ > 0 && elements > n_adopted_) own_partial_chunk();
     const std::size_t wanted = (elements + chunk_elements() - 1) >> chunk_log2_;
     if (wanted > directory_length_) grow_directory(wanted);
-    T** const directory = directory_.load(std::memory_order_relaxed);
+    if (n_foreign_ == 0 && n_chunks_ > 0 && elements > first_elements_) grow_first(elements);
     for (; n_chunks_ < wanted; ++n_chunks_) {
-      directory[n_chunks_] = new T[chunk_elements() * width_]();
-      bytes_ += chunk_bytes();
+      if (n_chunks_ == 0)
+        while (first_elements_ < elements && first_elements_ < chunk_elements())
+          first_elements_ *= 2;
+      set_chunk(n_chunks_, new T[elements_of(n_chunks_) * width_]());
+      bytes_ += bytes_of(n_chunks_);
     }
   }
 
@@ -71,56 +93,108 @@ class ChunkedArray {
   void shrink_to(std::size_t elements) {
     const std::size_t wanted =
         std::max(((elements + chunk_elements() - 1) >> chunk_log2_) + 1, n_foreign_);
-    T** const directory = directory_.load(std::memory_order_relaxed);
-    for (; n_chunks_ > wanted; bytes_ -= chunk_bytes()) delete[] directory[--n_chunks_];
+    for (; n_chunks_ > wanted; bytes_ -= bytes_of(n_chunks_)) delete[] chunk(--n_chunks_);
   }
 
-  // May be asked by any thread.
+  // What was outgrown since the last call may be read in versions up to `number`, and is freed once
+  // none of them is read any more.
+  void settle(std::uint64_t number) {
+    for (; n_settled_ < outgrown_.size(); ++n_settled_) outgrown_[n_settled_].number = number;
+  }
+  void recycle_before(std::uint64_t oldest_read) {
+    std::size_t n = 0;
+    for (; n < n_settled_ && outgrown_[n].number < oldest_read; ++n) bytes_ -= outgrown_[n].bytes;
+    outgrown_.erase(outgrown_.begin(), outgrown_.begin() + static_cast<std::ptrdiff_t>(n));
+    n_settled_ -= n;
+  }
+
+  // May be called by any thread.
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr std::size_t first_directory = 16;
+  using Chunk = std::atomic<T*>;
+  static constexpr std::size_t first_directory = 2;
 
-  std::size_t chunk_bytes() const { return chunk_elements() * width_ * sizeof(T); }
+  T* chunk(std::size_t c) const {
+    return directory_.load(std::memory_order_relaxed)[c].load(std::memory_order_relaxed);
+  }
+  void set_chunk(std::size_t c, T* to) {
+    directory_.load(std::memory_order_relaxed)[c].store(to, std::memory_order_release);
+  }
+  std::size_t elements_of(std::size_t c) const {
+    return c == 0 ? first_elements_ : chunk_elements();
+  }
+  std::size_t bytes_of(std::size_t c) const { return elements_of(c) * width_ * sizeof(T); }
+
+  // A larger copy takes the place of the first chunk.
+  void grow_first(std::size_t elements) {
+    if (first_elements_ == chunk_elements()) return;
+    const std::size_t before = first_elements_;
+    std::size_t after = before;
+    while (after < elements && after < chunk_elements()) after *= 2;
+    replace(0, before, after);
+    first_elements_ = after;
+  }
 
   // If the last adopted chunk is not full, a copy takes its place before more is written behind it.
-  // Readers may hold the directory, so that is replaced, not edited.
   void own_partial_chunk() {
     const std::size_t last = n_foreign_ - 1;
     const std::size_t used = n_adopted_ - (last << chunk_log2_);
     if (used == chunk_elements() || last + 1 != n_chunks_) return;
-    std::unique_ptr<T[]> own(new T[chunk_elements() * width_]());
-    std::copy_n(directory_.load(std::memory_order_relaxed)[last], used * width_, own.get());
-    auto directory = std::make_unique<T*[]>(directory_length_);
-    std::copy_n(directory_.load(std::memory_order_relaxed), n_chunks_, directory.get());
-    directories_.push_back(std::move(directory));
-    directories_.back()[last] = own.release();
-    directory_.store(directories_.back().get(), std::memory_order_release);
-    n_foreign_ = last;
+    n_foreign_ = last;  // so that what is replaced is not kept to be freed
     n_adopted_ = last << chunk_log2_;
-    bytes_ += chunk_bytes() + directory_length_ * sizeof(T*);
+    std::unique_ptr<T[]> own = copied(chunk(last), used, chunk_elements());
+    set_chunk(last, own.release());
+    bytes_ += chunk_elements() * width_ * sizeof(T);
+  }
+
+  std::unique_ptr<T[]> copied(const T* from, std::size_t used, std::size_t elements) const {
+    std::unique_ptr<T[]> to(new T[elements * width_]());
+    for (std::size_t i = 0; i < used * width_; ++i) copy_element(from[i], to[i]);
+    return to;
+  }
+
+  void replace(std::size_t c, std::size_t used, std::size_t elements) {
+    std::unique_ptr<T[]> larger = copied(chunk(c), used, elements);
+    const std::size_t bytes = used * width_ * sizeof(T);
+    outgrown_.push_back({0, bytes, std::unique_ptr<T[]>(chunk(c)), nullptr});
+    set_chunk(c, larger.release());
+    bytes_ += elements * width_ * sizeof(T);
   }
 
   void grow_directory(std::size_t wanted) {
     std::size_t length = directory_length_ == 0 ? first_directory : directory_length_;
     while (length < wanted) length *= 2;
-    auto larger = std::make_unique<T*[]>(length);
-    for (std::size_t c = 0; c < n_chunks_; ++c) larger[c] = directory_.load()[c];
-    directories_.push_back(std::move(larger));
-    directory_.store(directories_.back().get(), std::memory_order_release);
+    auto larger = std::make_unique<Chunk[]>(length);
+    for (std::size_t c = 0; c < n_chunks_; ++c)
+      larger[c].store(chunk(c), std::memory_order_relaxed);
+    if (current_)
+      outgrown_.push_back({0, directory_length_ * sizeof(Chunk), nullptr, std::move(current_)});
+    current_ = std::move(larger);
+    directory_.store(current_.get(), std::memory_order_release);
     directory_length_ = length;
-    bytes_ += length * sizeof(T*);
+    bytes_ += length * sizeof(Chunk);
   }
+
+  struct Outgrown {
+    std::uint64_t number;
+    std::size_t bytes;
+    std::unique_ptr<T[]> chunk;
+    std::unique_ptr<Chunk[]> directory;
+  };
 
   unsigned chunk_log2_;
   std::size_t width_;
+  std::size_t first_elements_;  // of the first chunk
   std::size_t n_chunks_ = 0;
   std::size_t n_foreign_ = 0;  // chunks of others
   std::size_t n_adopted_ = 0;  // elements in them
   std::size_t directory_length_ = 0;
-  std::atomic<T**> directory_{nullptr};
+  std::unique_ptr<Chunk[]> current_;
+  std::atomic<Chunk*> directory_{nullptr};
   std::atomic<std::size_t> bytes_{0};
-  std::vector<std::unique_ptr<T*[]>> directories_;  // the current one last
+  std::vector<Outgrown> outgrown_;
+  std::size_t n_settled_ = 0;  // of them
 };
 
 }  // namespace boundary_forest

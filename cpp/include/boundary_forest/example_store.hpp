@@ -43,10 +43,10 @@ class ExampleStore {
       : type_(type),
         n_features_(n_features),
         label_length_(label_length),
-        rows_(rows_log2(n_features * size_of(type)), n_features * size_of(type)),
-        labels_(8, label_length),
-        arrivals_(8),
-        holders_(8),
+        rows_(rows_log2(n_features * size_of(type)), n_features * size_of(type), 0),
+        labels_(8, label_length, 3),
+        arrivals_(8, 1, 3),
+        holders_(8, 1, 3),
         ids_(ids) {}
 
   ElementType element_type() const { return type_; }

@@ -94,7 +94,7 @@ class SlotIndex {
 // The ids of the stored examples, by slot.
 class IdColumn {
  public:
-  explicit IdColumn(IdKind kind) : kind_(kind), integers_(8), texts_(8) {}
+  explicit IdColumn(IdKind kind) : kind_(kind), integers_(8, 1, 3), texts_(8, 1, 3) {}
 
   IdKind kind() const { return kind_; }
 
@@ -105,6 +105,16 @@ class IdColumn {
   void shrink_to(std::size_t n) {
     integers_.shrink_to(n);
     texts_.shrink_to(n);
+  }
+
+  // See ChunkedArray.
+  void settle(std::uint64_t number) {
+    integers_.settle(number);
+    texts_.settle(number);
+  }
+  void recycle_before(std::uint64_t oldest_read) {
+    integers_.recycle_before(oldest_read);
+    texts_.recycle_before(oldest_read);
   }
 
   void put(Slot slot, const Ids& ids, std::size_t i) {

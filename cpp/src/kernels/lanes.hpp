@@ -18,6 +18,7 @@
 
 #include "bytes.hpp"
 #include "kernel.hpp"
+#include "power.hpp"
 
 namespace boundary_forest::kernels {
 namespace {
@@ -265,7 +266,7 @@ BF_INLINE void reduced_distances(const Q* q, const R* const* r, std::size_t n, d
         [p](auto x, auto y) {
           auto powers = magnitude(x - y);
           for (std::size_t l = 0; l < sizeof powers / sizeof powers[0]; ++l)
-            powers[l] = __builtin_pow(powers[l], p);
+            powers[l] = power(powers[l], p);
           return powers;
         },
         out);

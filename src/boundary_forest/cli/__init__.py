@@ -1,7 +1,8 @@
 """The command line, ``boundary-forest``.
 
-Each command is a file of this folder; :func:`main` puts them together. The packages it needs are
-the ``cli`` extra's, so nothing here imports them before :func:`main` has looked for them.
+Each command is a file of this folder; :func:`main` puts them together. ``running.py`` is the shell
+around a session that ``stream``, ``fit`` and ``predict`` share. The packages it needs are those of
+the ``cli`` extra, so nothing here imports them before :func:`main` has looked for them.
 """
 
 import sys
@@ -20,7 +21,7 @@ def main() -> None:
         from boundary_forest.cli.stream import stream
         from boundary_forest.cli.verify import verify
     except ModuleNotFoundError as error:
-        if error.name not in ("pyarrow", "rich", "typer"):
+        if error.name not in ("jinja2", "pyarrow", "rich", "typer"):
             raise
         print(
             f"boundary-forest: {error.name} is missing; pip install boundary-forest[cli]",
@@ -35,7 +36,7 @@ def main() -> None:
         add_completion=False,
         pretty_exceptions_enable=False,
     )
-    # Without a callback, an application of one command would not ask for the command's name.
+    # Without a callback, an application of one command would not take the command's name.
     app.callback()(lambda: None)
     app.command()(stream)
     app.command()(fit)

@@ -1,4 +1,4 @@
-"""``boundary-forest demo``: scikit-learn's digits, written as CSV, through ``stream``."""
+"""``boundary-forest demo``: scikit-learn's digits, written as CSV, given to ``stream``."""
 
 import csv
 import shlex
@@ -18,9 +18,11 @@ WARMUP = 200  # of 1,797 rows; the default would leave the forest little to show
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder of what is written.")] = Path("build/demo"),
+    out: Annotated[Path, typer.Option(help="Folder of the files that are written.")] = Path(
+        "build/demo"
+    ),
 ) -> None:
-    """Learn 1,797 handwritten digits from a CSV file, each answered before it is learned."""
+    """Learn 1,797 handwritten digits from a CSV file, predicting each before learning it."""
     out.mkdir(parents=True, exist_ok=True)
     source, report, model = out / "digits.csv", out / "report.html", out / "model.bf"
     _write_digits(source)
@@ -32,7 +34,7 @@ def demo(
 
 
 def _write_digits(path: Path) -> None:
-    """Images of 8 x 8 pixels, in an order in which the writers are mixed."""
+    """Write images of 8 x 8 pixels, in an order in which the writers are mixed."""
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
     with path.open("w", newline="", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""``boundary-forest fit``: learn a file, without answering its rows first, and save the model."""
+"""``boundary-forest fit``: learn the rows of a file without predicting them, save the model."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from boundary_forest.cli import options as o
-from boundary_forest.session.settings import Settings
+from boundary_forest.cli.running import Job
+from boundary_forest.session import Settings
 
 
 def fit(
@@ -28,23 +29,17 @@ def fit(
     seed: o.Seed = None,
     threads: o.Threads = 1,
 ) -> None:
-    """Learn all rows and save the model: the same as stream saves, without its answers."""
-    o.end_with(
-        Settings(
-            source=source,
-            target=target,
-            features=o.listed(features),
-            drop=o.listed(drop) or (),
-            task=task,
-            warmup=warmup,
-            scaling=scale,
-            missing=missing,
-            on_error=on_error,
-            format=format,
-            as_json=as_json,
-            save=save,
-            parameters=o.forest_parameters(trees, children, metric, seed),
-            threads=threads,
-            answering=False,
-        )
+    """Learn all rows and save the model: the same model as stream saves, without predictions."""
+    settings = Settings(
+        target=target,
+        features=o.listed(features),
+        drop=o.listed(drop) or (),
+        task=task,
+        warmup=warmup,
+        scaling=scale,
+        missing=missing,
+        parameters=o.forest_parameters(trees, children, metric, seed),
+        threads=threads,
+        predicting=False,
     )
+    o.finish(Job(source, settings, format=format, on_error=on_error, save=save, as_json=as_json))

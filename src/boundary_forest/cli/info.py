@@ -1,4 +1,4 @@
-"""``boundary-forest info``: what a model file holds, from its header alone."""
+"""``boundary-forest info``: show what a model file contains, from its header alone."""
 
 import json
 import sys
@@ -17,9 +17,9 @@ from boundary_forest.files.loading import describe
 
 def info(
     path: Annotated[Path, typer.Argument(help="A model file.", metavar="FILE")],
-    as_json: Annotated[bool, typer.Option("--json", help="Plain JSON instead of a table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Show what a model is: estimator, parameters, examples, trees and sizes."""
+    """Show a model's estimator, parameters, examples, trees and sizes."""
     try:
         described = describe(path)
         columns = _columns(described)
@@ -39,14 +39,14 @@ def info(
 
 
 def _columns(described: dict[str, Any]) -> dict[str, str]:
-    """What raw rows mean to a model that takes them."""
+    """Return what columns mean to a model that takes raw rows."""
     if "frame" not in described:
         return {}
     try:
-        from boundary_forest.frames.choosing import told
+        from boundary_forest.frames.choosing import describe as describe_columns
         from boundary_forest.frames.columns import Columns
 
-        lines = told(Columns.from_json(described["frame"]))
+        lines = describe_columns(Columns.from_json(described["frame"]))
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{described['file']}: frame: {error}") from error
     return {f"columns {i}" if i else "columns": line for i, line in enumerate(lines)}
@@ -70,7 +70,7 @@ def _lines(described: dict[str, Any]) -> dict[str, str]:
     for name, value in {**described["parameters"], **described.get("in_use", {})}.items():
         lines[name] = _shown(value)
     if not described["fitted"]:
-        return {**lines, "examples": "none: it has learned nothing yet"}
+        return {**lines, "examples": "none: nothing has been learned yet"}
     lines |= {
         "seed": str(described["seed"]),
         "examples": f"{described['examples_seen']:,} seen, {described['examples_stored']:,} stored"
@@ -90,9 +90,9 @@ def _lines(described: dict[str, Any]) -> dict[str, str]:
 
 
 def _shown(value: Any) -> str:
-    """A parameter in a few words."""
+    """Return a parameter in a few words."""
     if isinstance(value, dict) and value.keys() == {"callable"}:
-        return f"{value['callable']}, a function to be given at load"
+        return f"{value['callable']}, a function that must be given to load"
     if isinstance(value, dict) and value.keys() == {"RandomState"}:
         return "a RandomState"
     return str(value)

@@ -1,4 +1,4 @@
-"""Options that ``stream``, ``fit`` and ``predict`` share, and how such a command ends."""
+"""Options that ``stream``, ``fit`` and ``predict`` share, and how such a command exits."""
 
 import sys
 from pathlib import Path
@@ -7,12 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from boundary_forest import ModelFileError
+from boundary_forest.cli.running import Job, run
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.estimators.metrics import METRICS
 from boundary_forest.frames.values import ColumnError
 from boundary_forest.session.problems import StreamError
-from boundary_forest.session.run import run
-from boundary_forest.session.settings import Settings
 from boundary_forest.session.sources import FORMATS
 
 
@@ -27,7 +26,7 @@ def _one_of(*allowed: str) -> Any:
 
 def _threads(threads: int) -> int:
     if threads == 0:
-        raise typer.BadParameter("0 threads do no work; -1 is one per core")
+        raise typer.BadParameter("must not be 0; -1 is one per core")
     return threads
 
 
@@ -38,27 +37,31 @@ SourceArgument = Annotated[
         metavar="SOURCE",
     ),
 ]
-Target = Annotated[str | None, typer.Option(help="The column to be answered.", metavar="COLUMN")]
+Target = Annotated[str | None, typer.Option(help="The column to predict.", metavar="COLUMN")]
 Features = Annotated[
     list[str] | None,
-    typer.Option(help="Columns to answer from, with commas; else all others.", metavar="COLUMNS"),
+    typer.Option(
+        help="Columns to predict from, separated by commas; all others if omitted.",
+        metavar="COLUMNS",
+    ),
 ]
 Drop = Annotated[
-    list[str] | None, typer.Option(help="Columns to leave out, with commas.", metavar="COLUMNS")
+    list[str] | None,
+    typer.Option(help="Columns to ignore, separated by commas.", metavar="COLUMNS"),
 ]
 Id = Annotated[
-    str | None, typer.Option("--id", help="The column that names rows.", metavar="COLUMN")
+    str | None, typer.Option("--id", help="The column that identifies rows.", metavar="COLUMN")
 ]
 Task = Annotated[
     str | None,
     typer.Option(
-        help="classify or regress; else by the target's values.",
+        help="classify or regress; inferred from the target if omitted.",
         callback=_one_of("classify", "regress"),
     ),
 ]
 Warmup = Annotated[
     int | None,
-    typer.Option(min=1, max=999_999, help="Rows by which columns are decided.  [default: 1000]"),
+    typer.Option(min=1, max=999_999, help="Rows from which columns are decided.  [default: 1000]"),
 ]
 Scale = Annotated[
     str | None,
@@ -70,7 +73,7 @@ Scale = Annotated[
 Missing = Annotated[
     str | None,
     typer.Option(
-        help="Missing values: error, mean, or drop the row.  [default: error]",
+        help="A missing value: error, mean, or drop the row.  [default: error]",
         callback=_one_of("error", "mean", "drop"),
     ),
 ]
@@ -80,12 +83,14 @@ OnError = Annotated[
 Format = Annotated[
     str | None,
     typer.Option(
-        help=f"{', '.join(FORMATS)}; else found out.", callback=_one_of(*FORMATS), metavar="FORMAT"
+        help=f"{', '.join(FORMATS)}; detected if omitted.",
+        callback=_one_of(*FORMATS),
+        metavar="FORMAT",
     ),
 ]
 Trees = Annotated[int | None, typer.Option(min=1, help="Number of trees.  [default: 50]")]
 Children = Annotated[
-    int | None, typer.Option(min=2, help="Most children a node may have.  [default: 50]")
+    int | None, typer.Option(min=2, help="Maximum number of children of a node.  [default: 50]")
 ]
 Metric = Annotated[
     str | None,
@@ -94,16 +99,18 @@ Metric = Annotated[
         callback=_one_of(*sorted(set(METRICS) - {"inner_product", "minkowski"})),
     ),
 ]
-Seed = Annotated[int | None, typer.Option(min=0, help="Of the forest.  [default: 0]")]
-Threads = Annotated[int, typer.Option(help="Threads; -1 for one per core.", callback=_threads)]
-Json = Annotated[bool, typer.Option("--json", help="Reports as JSON, one object a line.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Seed of the forest.  [default: 0]")]
+Threads = Annotated[
+    int, typer.Option(help="Number of threads; -1 for one per core.", callback=_threads)
+]
+Json = Annotated[bool, typer.Option("--json", help="Report progress as JSON, one object per line.")]
 Save = Annotated[Path | None, typer.Option(help="Write the model to this file.", metavar="FILE")]
 
 
 def forest_parameters(
     trees: int | None, children: int | None, metric: str | None, seed: int | None
 ) -> dict[str, Any]:
-    """Those that were given, by the estimators' names."""
+    """Return the parameters that were given, by the estimators' names."""
     given = {
         "n_estimators": trees,
         "max_children": children,
@@ -114,24 +121,24 @@ def forest_parameters(
 
 
 def listed(columns: list[str] | None) -> tuple[str, ...] | None:
-    """Columns that were given with commas, or one by one."""
+    """Return columns that were given separated by commas, or one by one."""
     if columns is None:
         return None
     return tuple(name.strip() for text in columns for name in text.split(",") if name.strip())
 
 
-def end_with(settings: Settings, *, quiet: bool = False) -> None:
-    """Run, and leave with its exit code; what is wrong is one line, and code 2."""
+def finish(job: Job) -> None:
+    """Run a job and exit with its code; an error is printed as one line, and exits with 2."""
     try:
-        code = run(settings, quiet=quiet)
+        code = run(job)
     except (ColumnError, JournalError, ModelFileError, StreamError, OSError) as error:
-        print(f"boundary-forest: {_told(error)}", file=sys.stderr)
+        print(f"boundary-forest: {_message(error)}", file=sys.stderr)
         raise typer.Exit(2) from None
     if code:
         raise typer.Exit(code)
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
     return " ".join(str(error).split())

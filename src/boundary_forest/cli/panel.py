@@ -1,4 +1,4 @@
-"""How a stream goes, on the terminal: a live panel, plain lines, and the closing summary.
+"""Show a session on the terminal: a live panel, plain lines, and the closing summary.
 
 The panel is laid out anew for every frame from the terminal's size: blocks of lines in order of
 importance, of which as many are shown as fit. It is never wider or higher than the terminal.
@@ -66,7 +66,7 @@ class LivePanel:
         if value is not None and math.isfinite(value):
             self._track.add(value)
         if self._live is not None and self.console.size != self._size:
-            # The terminal has broken the old frame's lines anew: what it covers is unknown.
+            # The terminal has rewrapped the old frame's lines: what it covers is unknown.
             self._stop()
             self.console.clear()
         self._size = self.console.size
@@ -80,7 +80,7 @@ class LivePanel:
         live = Live(
             frame,
             console=self.console,
-            auto_refresh=False,  # by update alone: no thread, and no frame that says nothing new
+            auto_refresh=False,  # by update alone: no thread, and no frame without news
             transient=True,
             # What is printed meanwhile goes above the panel, unless it goes into a file or a pipe.
             redirect_stdout=_is_terminal(sys.stdout),
@@ -96,7 +96,7 @@ class LivePanel:
 
 
 class Frame:
-    """One picture of the panel, in as much room as the console has."""
+    """One frame of the panel, in as much room as the console has."""
 
     def __init__(self, snapshot: Snapshot, track: Sequence[float]) -> None:
         self.snapshot = snapshot
@@ -120,7 +120,7 @@ class Frame:
         )
 
     def _lines(self, width: int, height: int, ascii_only: bool) -> list[Text]:
-        """The content: at most ``height`` lines of at most ``width`` cells."""
+        """Return the content: at most ``height`` lines of at most ``width`` cells."""
         snapshot = self.snapshot
         beside = width >= BESIDE and bool(snapshot.choices)
         left = width * 3 // 5 if beside else width
@@ -143,7 +143,7 @@ class Frame:
         return lines
 
     def _chart(self, width: int, height: int, ascii_only: bool) -> list[Text]:
-        """The recent error since the start, from 0 to its largest, in ``height`` lines."""
+        """Return the recent error since the start as a chart of ``height`` lines."""
         write = percent if self.snapshot.task == "classify" else number
         values, label = self.track, f"recent {_measure(self.snapshot)}"
         if height < 1 or not values:
@@ -169,7 +169,7 @@ class Frame:
 
 
 def plain_line(snapshot: Snapshot) -> str:
-    """The same in one line, for files and pipes."""
+    """Return the figures in one line, for files and pipes."""
     of = f" of {count(snapshot.total_rows)}" if snapshot.total_rows is not None else ""
     if snapshot.task == "classify":
         quality = f"error {percent(snapshot.error)}, recent {percent(snapshot.recent_error)}"
@@ -190,7 +190,7 @@ def plain_line(snapshot: Snapshot) -> str:
 
 
 def summary(console: Console, history: History) -> None:
-    """Print what the stream came to."""
+    """Print the closing summary."""
     if not history.snapshots:
         console.print("no rows")
         return
@@ -212,24 +212,23 @@ def summary(console: Console, history: History) -> None:
 
 
 def summary_rows(last: Snapshot) -> dict[str, str]:
-    """What the last state says, by name."""
-    rows = {
-        "rows": f"{count(last.rows)} in {duration(last.seconds)}, {rate(last.rows_per_s)} a second"
-    }
+    """Return the figures of the last state by name."""
+    speed = f"{rate(last.rows_per_s)} per second"
+    rows = {"rows": f"{count(last.rows)} in {duration(last.seconds)}, {speed}"}
     if last.task == "classify":
-        rows["error"] = f"{percent(last.error)}; {percent(last.recent_error)} lately"
+        rows["error"] = f"{percent(last.error)}; {percent(last.recent_error)} recently"
     else:
-        rows["MAE"] = f"{number(last.mae)}; {number(last.recent_mae)} lately"
-        rows["R2"] = f"{r2(last.r2)}; {r2(last.recent_r2)} lately"
+        rows["MAE"] = f"{number(last.mae)}; {number(last.recent_mae)} recently"
+        rows["R2"] = f"{r2(last.r2)}; {r2(last.recent_r2)} recently"
     share = f", {percent(last.stored / last.learned)} of those learned" if last.learned else ""
     rows["stored"] = f"{counted(last.stored, 'example')}{share}"
     rows["forest"] = _forest(last)
-    rows["memory"] = f"{size(last.memory_bytes)} at most, of the process"
+    rows["memory"] = f"{size(last.memory_bytes)}, the peak of the process"
     if last.learned != last.rows:
         rows["learned"] = count(last.learned)
     exceptions = _exceptions(last)
     if exceptions:
-        rows["besides"] = ", ".join(exceptions)
+        rows["also"] = ", ".join(exceptions)
     return rows
 
 
@@ -242,7 +241,7 @@ def _measure(snapshot: Snapshot) -> str:
 
 
 def _figures(snapshot: Snapshot) -> list[tuple[str, str]]:
-    """Label and value of each tile, the most important first."""
+    """Return the label and value of each tile, the most important first."""
     if snapshot.task == "classify":
         quality = [
             ("error", percent(snapshot.error)),
@@ -272,7 +271,7 @@ def _forest(snapshot: Snapshot) -> str:
 
 
 def _exceptions(snapshot: Snapshot) -> list[str]:
-    """Rows that were not as they should be, if any."""
+    """Return the counts of unusual rows, if any."""
     kinds = (
         (snapshot.unlabelled, "unlabelled"),
         (snapshot.bad, "bad"),
@@ -287,7 +286,7 @@ def _title(snapshot: Snapshot) -> Text:
 
 
 def _rows_line(snapshot: Snapshot, width: int, ascii_only: bool) -> Text:
-    """Rows and time, and a bar in the middle where the end is known."""
+    """Return rows and time, with a bar between them if the total is known."""
     total = snapshot.total_rows
     if not total:
         text = Text.assemble((count(snapshot.rows), VALUE), " rows  ")
@@ -304,14 +303,14 @@ def _rows_line(snapshot: Snapshot, width: int, ascii_only: bool) -> Text:
 
 
 def _left(snapshot: Snapshot, share: float) -> str:
-    """Time still to go, at the speed so far; the time taken, at the end."""
+    """Return the time left at the speed so far; at the end, the time taken."""
     if share >= 1 or snapshot.rows_per_s <= 0:
         return duration(snapshot.seconds)
     return f"{duration(snapshot.seconds / share - snapshot.seconds)} left" if share > 0 else ""
 
 
 def _tiles(figures: list[tuple[str, str]], width: int) -> list[Text]:
-    """Labels above their values, as many side by side as fit."""
+    """Return labels above their values, as many side by side as fit."""
     each = max(1, min(len(figures), width // TILE))
     rows = math.ceil(len(figures) / each)
     each = math.ceil(len(figures) / rows)  # no lonely tile in the last row
@@ -337,7 +336,7 @@ def _choices(snapshot: Snapshot, width: int) -> list[Text]:
 
 
 def _aside(snapshot: Snapshot, width: int) -> list[Text]:
-    """The choices in a column, wrapped, with a line of space between them."""
+    """Return the choices in a column, wrapped, with an empty line between them."""
     console = Console(width=width)
     lines: list[Text] = []
     for choice in snapshot.choices:
@@ -357,7 +356,7 @@ def _stacked(blocks: list[list[Text]], airy: bool) -> list[Text]:
 def _side_by_side(
     lines: list[Text], aside: list[Text], left: int, width: int, height: int
 ) -> list[Text]:
-    """Two columns with a gap of four cells; what does not fit below is cut."""
+    """Return two columns with a gap of four cells; what does not fit below is cut."""
     aside = [Text(""), *aside] if lines and not lines[0].plain else aside
     n = min(height, max(len(lines), len(aside)))
     both = []
@@ -371,7 +370,7 @@ def _side_by_side(
 
 
 def _cut(text: Text, width: int) -> Text:
-    """At most ``width`` cells of it, in one line."""
+    """Truncate the text to ``width`` cells, in one line."""
     text.truncate(max(1, width), overflow="ellipsis")
     text.no_wrap = True
     return text

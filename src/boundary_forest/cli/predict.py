@@ -1,4 +1,4 @@
-"""``boundary-forest predict``: answer the rows of a file with a saved model."""
+"""``boundary-forest predict``: predict the rows of a file with a saved model."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from boundary_forest.cli import options as o
-from boundary_forest.session.settings import Settings
+from boundary_forest.cli.running import Job
+from boundary_forest.session import Settings
 
 
 def predict(
@@ -15,7 +16,7 @@ def predict(
     predictions: Annotated[
         str,
         typer.Option(
-            help="Where answers go; - is standard output. NDJSON, or .csv.", metavar="FILE"
+            help="The file of answers; - is standard output. NDJSON, or .csv.", metavar="FILE"
         ),
     ] = "-",
     id_column: o.Id = None,
@@ -24,18 +25,15 @@ def predict(
     as_json: o.Json = False,
     threads: o.Threads = 1,
 ) -> None:
-    """Answer every row; a target that is there is only compared."""
-    o.end_with(
-        Settings(
-            source=source,
-            id=id_column,
-            on_error=on_error,
+    """Predict every row; if the rows have the target, it is only compared."""
+    o.finish(
+        Job(
+            source,
+            Settings(id=id_column, load=model, threads=threads, learning=False),
             format=format,
+            on_error=on_error,
             predictions=predictions,
             as_json=as_json,
-            load=model,
-            threads=threads,
-            teaching=False,
-        ),
-        quiet=not as_json,
+            quiet=not as_json,
+        )
     )

@@ -1,4 +1,4 @@
-"""A row of figures in characters: columns of blocks, or a curve of braille dots."""
+"""Draw a row of figures in characters: columns of blocks, or a curve of braille dots."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Track:
         self._skipped = 0
 
     def add(self, value: float) -> None:
-        """Remember it, or pass over it if the run has become long."""
+        """Add a figure, or skip it if the run has become long."""
         self._skipped += 1
         if self._skipped < self._every:
             return
@@ -32,7 +32,7 @@ class Track:
 
 
 def columns(values: Sequence[float], width: int) -> list[float]:
-    """The values in at most ``width`` columns, each the mean of its share of them."""
+    """Return the values in at most ``width`` columns, each the mean of its share of them."""
     n = len(values)
     if n <= width:
         return list(values)
@@ -43,7 +43,7 @@ def columns(values: Sequence[float], width: int) -> list[float]:
 def bars(
     values: Sequence[float], low: float, high: float, width: int, height: int, ascii_only: bool
 ) -> list[str]:
-    """Columns from ``low`` to ``high``; the highest line first."""
+    """Return columns from ``low`` to ``high`` as lines, the highest first."""
     glyphs = ASCII if ascii_only else BLOCKS
     steps = len(glyphs) - 1
     filled = [1 + _level(v, low, high, height * steps) for v in columns(values, width)]
@@ -54,7 +54,7 @@ def bars(
 
 
 def curve(values: Sequence[float], low: float, high: float, width: int, height: int) -> list[str]:
-    """A curve of dots, two to a column and four to a line; what is above ``high`` is not seen."""
+    """Return a curve of dots, two per column and four per line, without what is above ``high``."""
     top = 4 * height
     levels = [top if v > high else _level(v, low, high, top) for v in columns(values, 2 * width)]
     cells = [[0] * ((len(levels) + 1) // 2) for _ in range(height)]
@@ -71,6 +71,6 @@ def curve(values: Sequence[float], low: float, high: float, width: int, height: 
 
 
 def _level(value: float, low: float, high: float, levels: int) -> int:
-    """Which of so many levels the value is at; those outside are at the nearest."""
+    """Return which of so many levels a value is at; those outside are at the nearest."""
     share = (value - low) / (high - low) if high > low else 0.0
     return min(levels - 1, max(0, round(share * (levels - 1))))

@@ -1,4 +1,4 @@
-"""Ctrl-C, and the signal that asks to end: the run notices between two pieces of work."""
+"""Ctrl-C and the signal to terminate: a run notices them between two pieces of work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Self
 
 
 class Stopping:
-    """Inside, a signal is remembered; a second one ends the process at once."""
+    """A context in which a signal is remembered; a second one ends the process at once."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -24,7 +24,7 @@ class Stopping:
             signal.signal(number, before)
 
     def __call__(self) -> bool:
-        """Whether the run should end."""
+        """Return whether the run should end."""
         return self.signal is not None
 
     def _remember(self, number: int, frame: FrameType | None) -> None:

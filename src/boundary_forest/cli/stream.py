@@ -1,4 +1,4 @@
-"""``boundary-forest stream``: answer each row of a stream, then learn it."""
+"""``boundary-forest stream``: predict each row of a stream, then learn it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from boundary_forest.cli import options as o
-from boundary_forest.session.settings import Settings
+from boundary_forest.cli.running import Job
+from boundary_forest.session import Settings
 
 
 def stream(
@@ -24,29 +25,30 @@ def stream(
     predictions: Annotated[
         str | None,
         typer.Option(
-            help="Write each answer as it is made; - is standard output. NDJSON, or .csv.",
+            help="Write each answer as it is given; - is standard output. NDJSON, or .csv.",
             metavar="FILE",
         ),
     ] = None,
     as_json: o.Json = False,
     save: o.Save = None,
     load: Annotated[
-        Path | None, typer.Option(help="Go on with this saved model.", metavar="FILE")
+        Path | None, typer.Option(help="Continue with this saved model.", metavar="FILE")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Write a page of plots and examples.", metavar="FILE")
+        Path | None,
+        typer.Option(help="Write a page of plots and examples to this file.", metavar="FILE"),
     ] = None,
     durable: Annotated[
         Path | None,
         typer.Option(
-            help="Keep all that is learned in this folder: after a crash the same command goes on.",
+            help="Keep what is learned in this folder: after a crash the same command continues.",
             metavar="FOLDER",
         ),
     ] = None,
     live: Annotated[
         bool,
         typer.Option(
-            "--live", help="With --durable: the source brings new rows only, so skip none of them."
+            "--live", help="With --durable: the source has new rows only, so none are skipped."
         ),
     ] = False,
     trees: o.Trees = None,
@@ -55,28 +57,31 @@ def stream(
     seed: o.Seed = None,
     threads: o.Threads = 1,
 ) -> None:
-    """Answer each row of a stream, then learn it, and show how well it goes."""
-    o.end_with(
-        Settings(
-            source=source,
-            target=target,
-            features=o.listed(features),
-            drop=o.listed(drop) or (),
-            id=id_column,
-            task=task,
-            warmup=warmup,
-            scaling=scale,
-            missing=missing,
-            on_error=on_error,
+    """Predict each row of a stream, then learn it, and show how well that works."""
+    settings = Settings(
+        target=target,
+        features=o.listed(features),
+        drop=o.listed(drop) or (),
+        id=id_column,
+        task=task,
+        warmup=warmup,
+        scaling=scale,
+        missing=missing,
+        load=load,
+        durable=durable,
+        live=live,
+        parameters=o.forest_parameters(trees, children, metric, seed),
+        threads=threads,
+    )
+    o.finish(
+        Job(
+            source,
+            settings,
             format=format,
+            on_error=on_error,
             predictions=predictions,
             as_json=as_json,
             save=save,
-            load=load,
             report=report,
-            durable=durable,
-            live=live,
-            parameters=o.forest_parameters(trees, children, metric, seed),
-            threads=threads,
         )
     )

@@ -11,7 +11,7 @@ from boundary_forest.files.loading import verify as verify_file
 
 
 def verify(path: Annotated[Path, typer.Argument(help="A model file.", metavar="FILE")]) -> None:
-    """Check a model file: exits with 0 if it is sound, 1 if it is damaged, 2 if there is none."""
+    """Check a model file; exit with 0 if it is sound, 1 if damaged, 2 if it does not exist."""
     try:
         verify_file(path)
     except ModelFileError as error:

@@ -1,9 +1,13 @@
 """Learning that survives a crash: what ``partial_fit`` has returned from is on the disk.
 
-``journal.py`` keeps batches in SQLite, ``batches.py`` turns them into bytes and back, and
-``learner.py`` ties a forest to its journal and its snapshots.
+``journal.py`` is a log of operations (``operations.py``) in SQLite (``database.py``), and
+``batches.py`` turns examples into bytes and back; ``migration.py`` reads the log of earlier
+releases. ``learner.py`` ties a forest to its journal and its snapshots, ``opening.py`` brings it
+back, ``locking.py`` keeps others out, and ``interrupts.py`` puts off Ctrl-C.
 """
 
-from boundary_forest.durable.learner import DurableForest, open_durable
+from boundary_forest.durable.learner import DurableForest
+from boundary_forest.durable.locking import FolderLock, reserve
+from boundary_forest.durable.opening import open_durable
 
-__all__ = ["DurableForest", "open_durable"]
+__all__ = ["DurableForest", "FolderLock", "open_durable", "reserve"]

@@ -1,4 +1,4 @@
-"""A batch as bytes, and back: what was given to learn, after it was checked.
+"""A batch as bytes, and back: what a learning call was given, after it was checked.
 
 The bytes are a safetensors container. Positions are in the forest's element type, or sparse as they
 came; labels, ids, declared classes and feature names are columns as a model file has them.
@@ -6,20 +6,24 @@ came; labels, ids, declared classes and feature names are columns as a model fil
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from safetensors.numpy import save
 from scipy.sparse import csr_array  # type: ignore[import-untyped]
 
-from boundary_forest.estimators import Batch
+from boundary_forest.estimators.batch import Batch
 from boundary_forest.estimators.blocks import is_sparse
-from boundary_forest.files import PackedArrays
+from boundary_forest.estimators.errors import JournalError
+from boundary_forest.files import ModelFileError, PackedArrays
 from boundary_forest.files.values import column_arrays, column_length, read_column
 
+OPERATION_BYTES = 1 << 26  # of positions; a longer call is written as several operations
 _COLUMNS = ("y", "ids", "classes", "feature_names")
 
 
 def packed(batch: Batch) -> bytes:
-    """A batch as bytes; TypeError if they have labels that a file does not take."""
+    """Return a batch as bytes; TypeError if it has labels that a file does not take."""
     if is_sparse(batch.X):
         rows = csr_array(batch.X)
         arrays = {
@@ -39,9 +43,41 @@ def packed(batch: Batch) -> bytes:
     return save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
 
 
-def unpacked(contents: bytes, where: str, first: int) -> Batch:
-    """A batch from bytes, after ``first`` others; ``where`` names them in errors."""
-    arrays = PackedArrays(contents, where)
+def packed_parts(batch: Batch) -> Iterator[tuple[int, bytes]]:
+    """Return a batch as the contents of as many operations as it takes: examples, and bytes."""
+    rows = rows_of(batch, OPERATION_BYTES)
+    for begin in range(0, len(batch), rows):
+        part = batch.part(begin, min(begin + rows, len(batch)))
+        yield len(part), packed(part)
+
+
+def rows_of(batch: Batch, n_bytes: int) -> int:
+    """Return how many rows of a batch take so many bytes, about; one at least."""
+    stored = batch.X.data if is_sparse(batch.X) else batch.X
+    return max(1, n_bytes * len(batch) // max(1, int(stored.nbytes)))
+
+
+def unpacked(contents: bytes, first: int, where: str) -> Batch:
+    """Return the batch that ``packed`` was given; JournalError if it cannot have been.
+
+    Parameters
+    ----------
+    contents : bytes
+        Their checksum was found right, which finds accidents, and nothing else.
+    first : int
+        How many examples come before it.
+    where : str
+        Names it in errors.
+    """
+    try:
+        return _unpacked(PackedArrays(contents, where), first)
+    except ModelFileError as error:
+        raise JournalError(str(error)) from error
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise JournalError(f"{where}: {error}") from error
+
+
+def _unpacked(arrays: PackedArrays, first: int) -> Batch:
     columns = {
         name: None if column_length(arrays, name) is None else read_column(arrays, name)
         for name in _COLUMNS
@@ -50,12 +86,11 @@ def unpacked(contents: bytes, where: str, first: int) -> Batch:
         columns["y"] = arrays.array("y.vectors", "float64", 2)
     if "X" in arrays.entries:
         X = arrays.array("X", arrays.entry("X").dtype.name, 2)
-        return Batch(X, first=first, **columns)
+        return Batch(X, **columns, first=first)
     indptr = arrays.array("X.indptr", "int64")
     data = arrays.array("X.data", arrays.entry("X.data").dtype.name)
     parts = (data, arrays.array("X.indices", "int64"), indptr)
     shape = (len(indptr) - 1, int(arrays.array("X.width", "int64")[0]))
-    with arrays.checking("X.indices"):
-        rows = csr_array(parts, shape=shape)
-        rows.check_format()
-    return Batch(rows, first=first, **columns)
+    rows = csr_array(parts, shape=shape)
+    rows.check_format()
+    return Batch(rows, **columns, first=first)

@@ -1,260 +1,392 @@
-"""A journal of what was learned: batches of examples in SQLite, each on the disk before it counts.
+"""A journal: a log of operations in SQLite, each on the disk before it counts.
 
-Invariants: a batch has the number of its first example, and the next one begins where it ends. What
-``append`` has returned from survives a crash: it is in the write-ahead log, and that was synced.
-One process at a time has the journal open; its threads take turns. Deleted batches are overwritten,
-and the log is cut off.
+Operations have numbers of their own, consecutive and never used twice; a snapshot of the forest
+records the last one that it includes, and what has a larger number comes after it. Nothing that was
+written is changed: a call that was not learned whole is followed by an operation that says how much
+of it counts. A call may be several ``learn`` operations, written in one transaction, and examples
+are numbered through: the next call begins where what counts of the one before ends.
 """
 
 from __future__ import annotations
 
-import ctypes
-import fcntl
-import os
-import sqlite3
-import threading
-import weakref
-import zlib
-from collections.abc import Iterator
+import secrets
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from boundary_forest.durable.database import Database
+from boundary_forest.durable.interrupts import Interrupts
+from boundary_forest.durable.migration import migrate
+from boundary_forest.durable.operations import (
+    CONTENTS,
+    HEADERS,
+    INSERT,
+    LEARN,
+    TABLE,
+    TRUNCATE,
+    Operation,
+)
 from boundary_forest.estimators.errors import JournalError
 
-SCHEMA = 1
-# Pages of 16 kB take a batch of images in half the time of SQLite's 4 kB, and a single small row
-# still costs but a few of them.
-_SETTINGS = (
-    "page_size=16384",
-    "auto_vacuum=FULL",  # gives back the space of batches that a snapshot made needless
-    "locking_mode=EXCLUSIVE",  # before WAL, so that no file of shared memory is needed
-    "journal_mode=WAL",
-    "synchronous=FULL",
-    "secure_delete=ON",
-    "wal_autocheckpoint=0",  # most batches are deleted before they would leave the log
-)
-_BATCHES = (
-    "CREATE TABLE IF NOT EXISTS batches (first INTEGER PRIMARY KEY, n INTEGER NOT NULL, "
-    "checksum INTEGER NOT NULL, contents BLOB NOT NULL)"
-)
-_NOTES = "CREATE TABLE IF NOT EXISTS notes (seen INTEGER PRIMARY KEY, note TEXT NOT NULL)"
-
-_IN_USE = "another process, or this one, has it open"
+SCHEMA = 2
+_FOLDER = "CREATE TABLE folder (identity TEXT NOT NULL)"
+_NOTES = "CREATE TABLE notes (operation INTEGER PRIMARY KEY, note TEXT)"
 
 
-def _locked(folder: Path) -> int:
-    """The folder, opened and locked.
+@dataclass(slots=True)
+class Call:
+    """Examples that were given to one learning call.
 
-    SQLite's own lock is lost as soon as this process closes the database once, whoever opened it:
-    to copy the folder is enough. This one is not.
-    """
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(opened)
-        raise JournalError(f"{folder}: {_IN_USE}") from None
-    except OSError:  # a file system that locks no folders has SQLite's lock still
-        pass
-    return opened
-
-
-@dataclass(frozen=True)
-class Batch:
-    """``n`` examples in bytes, the first of which came after ``first`` others.
-
-    ``note`` is a text of the user's that holds once they are learned.
+    Attributes
+    ----------
+    number : int
+        Of its first operation.
+    first, n : int
+        How many examples had been learned before, and how many it has.
+    kept : int
+        How many of them count.
     """
 
+    number: int
     first: int
     n: int
+    kept: int
+
+    @property
+    def end(self) -> int:
+        """How many examples have been learned after it."""
+        return self.first + self.kept
+
+
+@dataclass(slots=True)
+class Log:
+    """What the operations of a journal amount to.
+
+    Attributes
+    ----------
+    operations : list of Operation
+        All of them, in order.
+    calls : list of Call
+        Those of which something counts.
+    n_bytes : int
+        Bytes of contents.
+    """
+
+    operations: list[Operation] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    n_bytes: int = 0
+
+    def add(self, operation: Operation, n_bytes: int) -> None:
+        """Take the next operation into account; ValueError if it cannot come next."""
+        if self.operations and operation.number != self.operations[-1].number + 1:
+            raise ValueError(f"it follows operation {self.operations[-1].number}")
+        if operation.kind == LEARN:
+            self._learn(operation)
+        else:
+            self._truncate(operation)
+        self.operations.append(operation)
+        self.n_bytes += n_bytes
+
+    def _learn(self, operation: Operation) -> None:
+        last = self.calls[-1] if self.calls else None
+        if last is not None and operation.first != last.end:
+            raise ValueError(f"it begins after {operation.first} examples, not {last.end}")
+        if operation.call == operation.number:
+            self.calls.append(
+                Call(operation.number, operation.first, operation.n, kept=operation.n)
+            )
+        elif last is not None and last.number == operation.call and last.kept == last.n:
+            last.n = last.kept = last.n + operation.n
+        else:
+            raise ValueError(f"it continues the call of operation {operation.call}")
+
+    def _truncate(self, operation: Operation) -> None:
+        last = self.calls[-1] if self.calls else None
+        if last is None or last.number != operation.call or operation.n > last.kept:
+            raise ValueError(f"it truncates the call of operation {operation.call}")
+        last.kept = operation.n
+        if last.kept == 0:
+            self.calls.pop()
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Examples to be learned again.
+
+    Attributes
+    ----------
+    operation : Operation
+        Where they are.
+    kept : int
+        How many of them count, from the first one on.
+    contents : bytes
+        As ``batches.packed`` made them.
+    """
+
+    operation: Operation
+    kept: int
     contents: bytes
-    note: str | None = None
 
 
 class Journal:
-    """The batches since the last snapshot.
+    """The operations since the last snapshot, and perhaps some that it includes.
+
+    Parameters
+    ----------
+    path : Path
+        The database; a new one is made if it is not there.
+    seen : int
+        How many examples the snapshot beside it has learned: by this, a journal of an earlier
+        release tells which of its batches come after the snapshot.
 
     Attributes
     ----------
     path : Path
         The database.
+    identity : str
+        Drawn when the journal was made; every snapshot that belongs to it has the same.
     n_rows, n_bytes : int
-        How much the batches hold.
+        How many examples, and bytes of them, the operations hold.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, seen: int = 0) -> None:
         self.path = path
-        self._process = os.getpid()
-        self._lock = threading.RLock()
-        self._unlock_folder = weakref.finalize(self, os.close, _locked(path.parent))
+        self._database = Database(path)
         try:
-            with self._telling():
-                self._sql = sqlite3.connect(
-                    path, isolation_level=None, timeout=0, check_same_thread=False
-                )
-                self._set_up()
+            self._set_up(seen)
         except BaseException:
-            if hasattr(self, "_sql"):
-                self._sql.close()
-            self._unlock_folder()
+            self._database.close()
             raise
-        _opened.add(self)
 
     @property
     def is_inherited(self) -> bool:
         """Whether this process is a fork of the one that opened it, whose alone it is."""
-        return os.getpid() != self._process
+        return self._database.is_inherited
 
-    def _set_up(self) -> None:
-        for setting in _SETTINGS:
-            self._sql.execute(f"PRAGMA {setting}")
-        (schema,) = self._sql.execute("PRAGMA user_version").fetchone()
-        if schema not in (0, SCHEMA):
+    @property
+    def last(self) -> int:
+        """The number of the last operation that was ever written; 0 if there was none."""
+        found = self._database.rows("SELECT seq FROM sqlite_sequence WHERE name = 'operations'")
+        last = found[0][0] if found else 0
+        if type(last) is not int or last < 0:
+            raise JournalError(f"{self.path}: it is damaged: its last number is {str(last)[:40]}")
+        return last
+
+    @property
+    def note(self) -> str | None:
+        """The note of the last call that was learned whole, or one that was kept after it."""
+        found = self._database.rows("SELECT note FROM notes ORDER BY operation DESC LIMIT 1")
+        note = found[0][0] if found else None
+        if not isinstance(note, str | None):
+            raise JournalError(f"{self.path}: its last note is not text")
+        return note
+
+    def _set_up(self, seen: int) -> None:
+        ((schema,),) = self._database.rows("PRAGMA user_version")
+        if schema > SCHEMA:
             raise JournalError(
                 f"{self.path}: its schema is {schema}, and this release knows {SCHEMA}: install a "
                 "newer boundary-forest"
             )
-        if schema == 0:
-            with self._transaction():
-                self._sql.execute(_BATCHES)
-                self._sql.execute(_NOTES)
-                self._sql.execute(f"PRAGMA user_version={SCHEMA}")
-        self._count()
+        if schema < SCHEMA:
+            with self._database.transaction():
+                for table in (TABLE, _FOLDER):
+                    self._database.rows(table)
+                self._database.rows("INSERT INTO folder VALUES (?)", secrets.token_hex(16))
+                if schema == 1:
+                    migrate(self._database, seen, _NOTES)
+                else:
+                    self._database.rows(_NOTES)
+                self._database.rows(f"PRAGMA user_version={SCHEMA}")
+            # So that the file alone tells what it is, and that it is not the one of another folder.
+            self._database.empty_log()
+        found = self._database.rows("SELECT identity FROM folder")
+        if len(found) != 1 or not isinstance(found[0][0], str):
+            raise JournalError(f"{self.path}: it is damaged: it has no identity")
+        self.identity = found[0][0]
+        self._count(self._read())
 
-    def _count(self) -> None:
-        totals = "SELECT coalesce(sum(n), 0), coalesce(sum(length(contents)), 0) FROM batches"
-        self.n_rows, self.n_bytes = self._sql.execute(totals).fetchone()
+    def _count(self, log: Log) -> None:
+        self.n_rows = sum(call.kept for call in log.calls)
+        self.n_bytes = log.n_bytes
 
-    def append(self, batch: Batch) -> None:
-        """Returns once the batch is on the disk."""
-        with self._lock, self._telling():
-            with self._transaction():
-                self._insert(batch)
-                # The note before this one stays, in case that the batch is taken back.
-                self._sql.execute("DELETE FROM notes WHERE seen < ?", (batch.first,))
-                if batch.note is not None:
-                    self._keep_note(batch.first + batch.n, batch.note)
-            self.n_rows += batch.n
-            self.n_bytes += len(batch.contents)
+    def _read(self) -> Log:
+        log = Log()
+        for row in self._database.rows(f"{HEADERS} ORDER BY number"):
+            with self._refused(row[0]):
+                operation, n_bytes = Operation.of_row(row)
+                if operation.kind == TRUNCATE:  # of the others, the contents are checked when read
+                    operation.check(b"")
+                log.add(operation, n_bytes)
+        if log.operations and log.operations[-1].number > self.last:
+            raise JournalError(f"{self.path}: it is damaged: its last number is {self.last}")
+        return log
 
-    def _insert(self, batch: Batch) -> None:
-        most = self._sql.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) - 100  # for the other columns
-        if len(batch.contents) > most:
+    @contextmanager
+    def _refused(self, number: int) -> Iterator[None]:
+        try:
+            yield
+        except ValueError as error:
+            raise JournalError(f"{self.path}: operation {number}: {error}") from error
+
+    # Writing
+
+    def begin(self, note: str | None) -> None:
+        """Keep the note that a new folder begins with; refuse one that has operations already.
+
+        Parameters
+        ----------
+        note : str or None
+            It may be written again, because the crash may come before the first snapshot.
+        """
+        if self.last > 0:
+            raise JournalError(f"{self.path}: it has operations, but its snapshot is missing")
+        if note is not None:
+            self.keep_note(note)
+
+    def append(self, first: int, parts: Iterable[tuple[int, bytes]], note: str | None) -> None:
+        """Write a call down; returns once all of it is on the disk.
+
+        Parameters
+        ----------
+        first : int
+            How many examples had been learned before.
+        parts : iterable of (int, bytes)
+            Its examples in order: how many, and their contents. Should it raise, nothing of the
+            call is written.
+        note : str or None
+            Holds once all of them are learned.
+        """
+        with Interrupts():
+            n_rows = n_bytes = 0
+            with self._database.transaction():
+                call = self.last + 1
+                number = call
+                for number, (n, contents) in enumerate(parts, call):
+                    self._check_length(n, contents)
+                    operation = Operation(number, LEARN, call, first + n_rows, n)
+                    self._database.rows(INSERT, *operation.row(contents))
+                    n_rows, n_bytes = n_rows + n, n_bytes + len(contents)
+                # The note before this one stays, in case that the call is truncated.
+                self._database.rows(
+                    "DELETE FROM notes WHERE operation < (SELECT max(operation) FROM notes)"
+                )
+                self._database.rows("INSERT INTO notes VALUES (?, ?)", number, note)
+            self.n_rows += n_rows
+            self.n_bytes += n_bytes
+
+    def _check_length(self, n: int, contents: bytes) -> None:
+        most = self._database.longest_value
+        if len(contents) > most:
             raise JournalError(
-                f"{self.path}: these {batch.n:,} examples take {len(batch.contents):,} bytes, and "
-                f"at most {most:,} can be written at once: learn them in smaller batches"
+                f"{self.path}: these {n:,} examples take {len(contents):,} bytes, and at most "
+                f"{most:,} can be written at once: learn them in smaller batches"
             )
-        row = (batch.first, batch.n, zlib.crc32(batch.contents), batch.contents)
-        self._sql.execute("INSERT INTO batches VALUES (?, ?, ?, ?)", row)
 
-    def replace(self, batch: Batch, part: Batch | None) -> None:
-        """Put what was learned of a batch in its place, if it is there; None if that is nothing."""
-        with self._lock, self._telling():
-            with self._transaction():
-                self._sql.execute("DELETE FROM batches WHERE first = ?", (batch.first,))
-                self._sql.execute("DELETE FROM notes WHERE seen > ?", (batch.first,))
-                if part is not None:
-                    self._insert(part)
-            self._count()
+    def truncate(self, seen: int) -> None:
+        """Write down that nothing was learned beyond ``seen`` examples, if something was to be.
 
-    def take_back_last(self, saved: int) -> str | None:
-        """Forget the last batch, if no snapshot of ``saved`` examples has it; its note."""
-        with self._lock, self._telling():
-            query = "SELECT first, n FROM batches WHERE first >= ? ORDER BY first DESC LIMIT 1"
-            last = self._sql.execute(query, (saved,)).fetchone()
-            if last is None:
+        Parameters
+        ----------
+        seen : int
+            How many examples the forest has learned; that is within the last call, or at its end.
+        """
+        with Interrupts():
+            log = self._read()
+            last = log.calls[-1] if log.calls else None
+            if last is not None and last.end > seen:
+                if seen < last.first:
+                    raise JournalError(
+                        f"{self.path}: it begins its last call after {last.first} examples, and "
+                        f"the forest has learned {seen}"
+                    )
+                self._truncate(last, seen - last.first)
+
+    def take_back_last(self, after: int) -> str | None:
+        """Let nothing count of the last call, if it has a number above ``after``; return its note.
+
+        Parameters
+        ----------
+        after : int
+            The last operation that the snapshot includes.
+        """
+        with Interrupts():
+            log = self._read()
+            if not log.calls or log.calls[-1].number <= after:
                 return None
-            first, n = last
-            note = self.note(first + n)
-            self.replace(Batch(first, n, b""), None)
+            note = self.note if log.calls[-1].kept == log.calls[-1].n else None
+            self._truncate(log.calls[-1], 0)
             return note
 
-    def keep_note(self, seen: int, note: str) -> None:
-        """Returns once the disk has the note for when ``seen`` examples have been learned."""
-        with self._lock, self._telling(), self._transaction():
-            self._keep_note(seen, note)
+    def _truncate(self, call: Call, kept: int) -> None:
+        with self._database.transaction():
+            operation = Operation(self.last + 1, TRUNCATE, call.number, call.first, kept)
+            self._database.rows(INSERT, *operation.row(b""))
+            self._database.rows("DELETE FROM notes WHERE operation >= ?", call.number)
+        self._count(self._read())
 
-    def _keep_note(self, seen: int, note: str) -> None:
-        self._sql.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (seen, note))
+    def keep_note(self, note: str) -> None:
+        """Return once the disk has the note, in place of that of the last operation.
 
-    def note(self, seen: int) -> str | None:
-        """The note for when ``seen`` examples have been learned."""
-        with self._lock, self._telling():
-            found = self._sql.execute("SELECT note FROM notes WHERE seen = ?", (seen,)).fetchone()
-            return None if found is None else str(found[0])
+        Parameters
+        ----------
+        note : str
+            Any text.
+        """
+        with self._database.transaction():
+            self._database.rows("INSERT OR REPLACE INTO notes VALUES (?, ?)", self.last, note)
 
-    def batches(self) -> Iterator[Batch]:
-        """All of them in order, checked; their notes are apart."""
-        with self._telling():
-            firsts = [f for (f,) in self._sql.execute("SELECT first FROM batches ORDER BY first")]
-            for first in firsts:
-                query = "SELECT n, checksum, contents FROM batches WHERE first = ?"
-                n, checksum, contents = self._sql.execute(query, (first,)).fetchone()
-                if zlib.crc32(contents) != checksum:
-                    raise JournalError(
-                        f"{self.path}: the batch of example {first} has another checksum than it "
-                        "was written with"
-                    )
-                yield Batch(first, n, contents)
+    def forget(self, number: int) -> None:
+        """Remove what a snapshot made needless.
 
-    def forget(self, seen: int) -> None:
-        """A snapshot has the first ``seen`` examples: their batches are needless."""
-        with self._lock, self._telling():
-            with self._transaction():
-                self._sql.execute("DELETE FROM batches WHERE first + n <= ?", (seen,))
-            self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._count()
+        Parameters
+        ----------
+        number : int
+            The last operation that it includes. Notes stay, and so does the count of operations.
+        """
+        with Interrupts():
+            with self._database.transaction():
+                self._database.rows("DELETE FROM operations WHERE number <= ?", number)
+            self._database.empty_log()
+            self._count(self._read())
+
+    # Reading
+
+    def after(self, number: int) -> Iterator[Recorded]:
+        """Return what is to be learned after a snapshot, in order.
+
+        Parameters
+        ----------
+        number : int
+            The last operation that the snapshot includes.
+        """
+        log, last = self._read(), self.last
+        later = [operation for operation in log.operations if operation.number > number]
+        if number > last:
+            raise JournalError(
+                f"{self.path}: its last operation is {last}, and the snapshot beside it includes "
+                f"operation {number}: it is older than the snapshot"
+            )
+        if len(later) != last - number:
+            raise JournalError(
+                f"{self.path}: of the {last - number} operations since the snapshot beside it, "
+                f"{len(later)} are there"
+            )
+        ends = {call.number: call.end for call in log.calls}
+        for operation in later:
+            if operation.call <= number:
+                raise JournalError(
+                    f"{self.path}: operation {operation.number} belongs to the call of operation "
+                    f"{operation.call}, which the snapshot includes"
+                )
+            kept = min(operation.n, ends.get(operation.call, 0) - operation.first)
+            if operation.kind == LEARN and kept > 0:
+                ((contents,),) = self._database.rows(CONTENTS, operation.number)
+                with self._refused(operation.number):
+                    contents = operation.check(contents)
+                yield Recorded(operation, kept, contents)
 
     def close(self) -> None:
         """Let others open it; a fork leaves it to its parent."""
-        if self.is_inherited:
-            return
-        with self._lock:
-            self._sql.close()
-            self._unlock_folder()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with self._lock:
-            try:  # an interrupt may come as soon as it has begun
-                self._sql.execute("BEGIN IMMEDIATE")
-                yield
-                self._sql.execute("COMMIT")
-            except BaseException:
-                if self._sql.in_transaction:
-                    self._sql.execute("ROLLBACK")
-                raise
-
-    @contextmanager
-    def _telling(self) -> Iterator[None]:
-        """SQLite's errors in this library's words."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorname", "")
-            if code.startswith("SQLITE_BUSY"):
-                what = _IN_USE
-            elif code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-                what = f"it is damaged ({error})"
-            else:
-                what = str(error)
-            raise JournalError(f"{self.path}: {what}") from error
-
-
-_opened: weakref.WeakSet[Journal] = weakref.WeakSet()
-
-
-def _leave_to_parent() -> None:
-    """In a fork: never close what is the parent's.
-
-    SQLite would empty the log and delete it, and what the parent learns from then on would be
-    written to a file that has no name. So the fork keeps the connection for ever, as it ends too.
-    """
-    for journal in _opened:
-        journal._unlock_folder()  # the parent keeps it locked
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(journal._sql))
-
-
-os.register_at_fork(after_in_child=_leave_to_parent)
+        self._database.close()

@@ -1,88 +1,103 @@
 """A forest, its last snapshot, and the journal of what it has learned since.
 
-A batch is written down first and learned then, so that a full disk is found before anything has
-changed. Learning is deterministic: the snapshot and the batches after it give the same forest.
-Batches are known by the number of their first example, so that one that a snapshot already has is
-never learned twice, whenever the crash came.
+A call is written down first and learned then, so that a full disk is found before anything has
+changed. Learning is deterministic: the snapshot and the operations after it give the same forest.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-from sklearn.base import clone
-from sklearn.utils import check_random_state
-
-from boundary_forest.durable.batches import packed, unpacked
-from boundary_forest.durable.journal import Batch as Entry
+from boundary_forest.durable.batches import packed_parts, rows_of
+from boundary_forest.durable.interrupts import Interrupts
 from boundary_forest.durable.journal import Journal
-from boundary_forest.estimators import Batch
+from boundary_forest.durable.locking import FolderLock
 from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.batch import Batch
 from boundary_forest.estimators.errors import JournalError
-from boundary_forest.files import load_forest, make_folder, remove_unfinished, save_forest
-from boundary_forest.files.loading import FUNCTIONS
+from boundary_forest.files import save_forest, write_model
+from boundary_forest.files.saving import contents_of
 
 SNAPSHOT = "model.bf"
 JOURNAL = "journal.sqlite"
-SNAPSHOT_BYTES = 1 << 28
-_FREE = ("n_jobs", "random_state")  # may be given differently when a forest is opened again
+RECORD = "durable"  # the snapshot's attachment that says where in the journal it belongs
+
+# Interrupts are put off while a block is learned: so it should take a part of a second, which is
+# measured, because it depends on the forest. Learning in blocks costs nothing that can be measured
+# if they are not much smaller than the engine's own, which has 256 to 4,096 rows in one.
+FEWEST_ROWS, FIRST_ROWS, MOST_ROWS = 16, 1024, 8192
+BLOCK_BYTES = 1 << 26
+BLOCK_SECONDS = 0.5
 
 
 class DurableForest:
-    """A forest that forgets nothing it has acknowledged; made by :func:`open_durable`.
+    """A forest that loses nothing it has acknowledged; made by :func:`open_durable`.
 
-    It has the methods of the estimator it is made of, but for ``fit``, which would forget. Those
-    that learn return once what they were given is on the disk.
+    It has the methods of the estimator it is made of, except ``fit``, which would discard what was
+    learned. Those that learn return once what they were given is on the disk. Ctrl-C ends them
+    between two blocks of rows: what was learned by then is kept, and the forest can be used on.
 
     Attributes
     ----------
     model : estimator
-        The forest itself, to be asked as one likes; only the durable one may teach it.
+        The forest itself, for queries of any kind; learn through the durable forest only.
     path : Path
         The folder.
+    attachments : dict of str to JSON
+        Documents of your own that go into every snapshot and come back when the folder is opened.
     note : str or None
         A text of your own, such as how far a source has been read. It goes to the disk in one piece
-        with every batch that is learned while it is set; when the folder is opened again, it is the
-        one that went with the last batch. ``keep_note`` writes it by itself.
+        with every call that learns while it is set; when the folder is opened again, it is the one
+        of the last call that was learned whole. ``keep_note`` writes it by itself.
     taken_back : str or None
-        The note of the batch that was forgotten when the folder was opened with ``redo=True``.
-    attachments : dict of JSON values
-        Further documents that every snapshot holds.
+        The note of the call that was taken back when the folder was opened with ``redo=True``.
     """
-
-    taken_back: str | None = None
-    attachments: Mapping[str, Any]
 
     def __init__(
         self,
         path: Path,
         model: BaseBoundaryForest,
         journal: Journal,
+        lock: FolderLock,
         *,
+        attachments: dict[str, Any],
         snapshot_rows: int | None,
         snapshot_bytes: int | None,
+        interruptible: bool,
+        taken_back: str | None = None,
     ) -> None:
         self.path = path
         self.model = model
-        self.attachments = {}
+        self.attachments = attachments
+        self.note = journal.note
+        self.taken_back = taken_back
         self._journal = journal
+        self._lock = lock
         self._snapshot_rows = snapshot_rows
         self._snapshot_bytes = snapshot_bytes
+        self._interruptible = interruptible  # whether learning may be interrupted at any moment
+        self._block_rows = FIRST_ROWS
+        # Taken in this order: one snapshot at a time; no snapshot begins while a call learns.
         self._saving = threading.Lock()
+        self._calling = threading.RLock()
         self._closed = False
-        self._differs = False  # the journal from what was learned
-        self.note = journal.note(model.examples_seen)
+        self._unsettled = False  # the journal may have more than was learned
         model.record_with(self)
 
+    @property
+    def examples_seen(self) -> int:
+        """How many examples were learned."""
+        return self.model.examples_seen
+
     def partial_fit(self, X: Any, y: Any = None, **more: Any) -> Self:
-        """Go on learning, as the estimator's ``partial_fit`` does; returns when it is on the disk.
+        """Continue learning, as the estimator's ``partial_fit``; return when it is on the disk.
 
         Parameters
         ----------
@@ -93,12 +108,11 @@ class DurableForest:
         -------
         self : DurableForest
         """
-        self._opened().partial_fit(X, y, **more)
-        self._snapshot_if_due()
+        self._learn("partial_fit", X, y, **more)
         return self
 
     def predict_then_learn(self, X: Any, y: Any, **more: Any) -> Any:
-        """As the estimator's; returns the answers when what was learned is on the disk.
+        """Return the estimator's answers once what was learned is on the disk.
 
         Parameters
         ----------
@@ -109,13 +123,10 @@ class DurableForest:
         -------
         answers : ndarray of the shape of y
         """
-        model: Any = self._opened()
-        answers = model.predict_then_learn(X, y, **more)
-        self._snapshot_if_due()
-        return answers
+        return self._learn("predict_then_learn", X, y, **more)
 
     def predict_proba_then_learn(self, X: Any, y: Any, **more: Any) -> Any:
-        """As the estimator's; returns the shares when what was learned is on the disk.
+        """Return the estimator's shares of the votes once what was learned is on the disk.
 
         Parameters
         ----------
@@ -126,20 +137,23 @@ class DurableForest:
         -------
         shares : ndarray of shape (n_samples, n_classes)
         """
-        model: Any = self._opened()
-        shares = model.predict_proba_then_learn(X, y, **more)
+        return self._learn("predict_proba_then_learn", X, y, **more)
+
+    def _learn(self, method: str, X: Any, y: Any, **more: Any) -> Any:
+        with self._calling:
+            result = getattr(self._opened(), method)(X, y, **more)
         self._snapshot_if_due()
-        return shares
+        return result
 
     def keep_note(self) -> None:
         """Bring the note to the disk though nothing was learned."""
-        model = self._opened()
-        with model.learning_paused():
+        with self._calling:
+            self._opened()
             if self.note is not None:
-                self._journal.keep_note(model.examples_seen, self.note)
+                self._journal.keep_note(self.note)
 
     def fit(self, X: Any, y: Any = None, **more: Any) -> None:
-        """Not for a durable forest: it would forget all.
+        """Refuse: it would discard what was learned.
 
         Parameters
         ----------
@@ -150,6 +164,16 @@ class DurableForest:
             "fit would forget what is to be kept: use partial_fit, or open another folder"
         )
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the forest and its attachments to a file of your own.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; the folder's own snapshot is saved by ``snapshot``.
+        """
+        save_forest(self.model, path, self.attachments)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "model" not in self.__dict__:
             raise AttributeError(f"a durable forest has no {name}")
@@ -158,18 +182,24 @@ class DurableForest:
     def snapshot(self) -> None:
         """Save the forest, and empty the journal that it makes needless."""
         with self._saving:  # an older snapshot must not take the place of a newer one
-            model = self._opened()
-            seen = model.examples_seen  # more may be learned, and saved, from now on
-            model.save(self.path / SNAPSHOT, attachments=self.attachments)
-            self._journal.forget(seen)
+            with self._calling:  # nothing is learned until number and forest are captured
+                model, last = self._opened(), self._journal.last
+                record = {"operation": last, "journal": self._journal.identity}
+                contents = contents_of(model, {**self.attachments, RECORD: record})
+            write_model(self.path / SNAPSHOT, *contents)
+            self._journal.forget(last)
 
     def close(self) -> None:
         """Let others open the folder. What was learned is kept, and will be replayed."""
         if self._journal.is_inherited:  # and so may be the locks, held by threads that are not here
             return
-        with self._saving, self.model.learning_paused():
+        with Interrupts(), self._saving, self._calling:
+            if not self._closed:
+                with suppress(JournalError):  # else the call that was cut short is learned whole
+                    self._settle()
             self._closed = True
             self._journal.close()
+            self._lock.release()
 
     def __enter__(self) -> Self:
         return self
@@ -180,17 +210,25 @@ class DurableForest:
     def _opened(self) -> BaseBoundaryForest:
         if self._closed:
             raise JournalError(f"{self.path} was closed: open it again with open_durable")
-        if self._differs:
-            raise JournalError(
-                f"{self.path}: a batch was not learned whole, and the journal could not be told: "
-                "close it and open it again"
-            )
         if self._journal.is_inherited:
             raise JournalError(
                 f"{self.path} is open in the process that this one is a fork of: learn there, or "
                 "close it there and open it here"
             )
+        try:
+            self._settle()
+        except JournalError as error:
+            raise JournalError(
+                f"{self.path}: a call was not learned whole, and the journal could not be told "
+                f"({error}): close it and open it again"
+            ) from error
         return self.model
+
+    def _settle(self) -> None:
+        """Write down how much of the last call was learned, if that is not known to be all."""
+        if self._unsettled:
+            self._journal.truncate(self.examples_seen)
+            self._unsettled = False
 
     def _snapshot_if_due(self) -> None:
         journal = self._journal
@@ -207,173 +245,70 @@ class DurableForest:
                 f"no snapshot could be saved ({error}); the journal is kept, and it will be tried "
                 "again after the next batch",
                 RuntimeWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     # Called by the estimator
 
     @contextmanager
-    def recording(self, batch: Batch) -> Iterator[None]:
-        """Write a batch down before it is learned inside; take back what was not."""
-        self._opened()
-        entry = Entry(batch.first, len(batch), packed(batch), self.note)
-        try:
-            self._journal.append(entry)
-            yield
-        except BaseException:  # an interrupt too, perhaps after the batch was written down
-            n = self.model.examples_seen - batch.first
-            if n < entry.n:
-                self._differs = True  # for good, if this fails
-                part = Entry(batch.first, n, packed(batch.head(n))) if n > 0 else None
-                self._journal.replace(entry, part)
-                self._differs = False
-            raise
+    def recording(self, batch: Batch) -> Iterator[Iterable[Batch]]:
+        """Return a context inside which a batch is learned, after it was written down.
+
+        Parameters
+        ----------
+        batch : Batch
+            What a call was given, checked.
+        """
+        with Interrupts() as interrupts:
+            # Whoever learns through the model itself has its lock already, so must not wait here.
+            if not self._calling.acquire(blocking=False):
+                raise JournalError(f"{self.path}: learn through the durable forest, not its model")
+            try:
+                self._opened()
+                self._unsettled = True
+                parts = _interruptible(packed_parts(batch), interrupts)
+                self._journal.append(batch.first, parts, self.note)
+                yield self._blocks(batch, interrupts)
+                self._unsettled = self.examples_seen != batch.first + len(batch)
+            except BaseException as error:
+                interrupts.hold()
+                self._settle()
+                learned = self.examples_seen - batch.first
+                if learned > 0:
+                    error.add_note(f"{learned:,} of {len(batch):,} examples were learned")
+                raise
+            finally:
+                self._calling.release()
+
+    def _blocks(self, batch: Batch, interrupts: Interrupts) -> Iterator[Batch]:
+        """Cut a batch into blocks, and handle interrupts between them."""
+        if self._interruptible:
+            interrupts.release()
+            yield batch
+            interrupts.hold()
+            return
+        begin = 0
+        while begin < len(batch):
+            rows = min(self._block_rows, rows_of(batch, BLOCK_BYTES))
+            end = min(begin + rows, len(batch))
+            start = time.perf_counter()
+            yield batch.part(begin, end)
+            self._adapt(end - begin, time.perf_counter() - start)
+            begin = end
+            if begin < len(batch):
+                interrupts.handle()
+
+    def _adapt(self, n: int, seconds: float) -> None:
+        """Choose how many rows the next block has."""
+        if seconds > BLOCK_SECONDS:
+            self._block_rows = max(FEWEST_ROWS, n // 2)
+        elif n == self._block_rows and seconds < BLOCK_SECONDS / 4:
+            self._block_rows = min(MOST_ROWS, 2 * n)
 
 
-def open_durable(
-    path: str | os.PathLike[str],
-    model: Any = None,
-    *,
-    snapshot_rows: int | None = None,
-    snapshot_bytes: int | None = SNAPSHOT_BYTES,
-    mmap: bool = False,
-    note: str | None = None,
-    redo: bool = False,
-    attachments: Mapping[str, Any] | None = None,
-) -> DurableForest:
-    """Open a folder in which a forest survives crashes; a new one begins with ``model``.
-
-    Every ``partial_fit`` of the forest returns only when its examples are in a journal on the disk.
-    When the folder is opened, the last snapshot is loaded and the journal learned again, which
-    gives the forest that was lost, identical by its fingerprint. A batch whose call had not
-    returned may be there or not.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The folder; it is made if it is not there. One process at a time can have it open.
-    model : estimator or None, default=None
-        What a new folder begins with, taught or not; it is copied. For one that exists it may be
-        left out, unless functions must be given again; else its parameters must be the same.
-    snapshot_rows, snapshot_bytes : int or None, default=None and 2**28
-        A snapshot is saved when the journal has so many examples, or so many bytes; None: not by
-        this measure. ``snapshot`` saves one at any time.
-    mmap : bool, default=False
-        Whether the snapshot's positions stay in its file, as for :func:`boundary_forest.load`.
-    note : str or None, default=None
-        The note that a new folder begins with; of no effect on one that exists.
-    redo : bool, default=False
-        Whether the last batch is forgotten, unless a snapshot has it, because what the process was
-        about to do with the answers was lost with it: the batch is to be learned again. It is also
-        the way out if learning that batch ends the process, as a faulty compiled metric may.
-    attachments : dict of JSON values or None, default=None
-        Further documents that a new folder begins with, and that every snapshot holds.
-
-    Returns
-    -------
-    forest : DurableForest
-        A context manager.
-
-    Raises
-    ------
-    JournalError
-        If the journal is damaged, or another process has it open.
-    ModelFileError
-        If the snapshot is damaged.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from boundary_forest import BoundaryForestClassifier, open_durable
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with open_durable(folder, BoundaryForestClassifier()) as forest:
-    ...         forest = forest.partial_fit([[0], [9]], ["a", "b"])
-    ...     with open_durable(folder) as forest:
-    ...         forest.predict([[8]]).tolist()
-    ['b']
-    """
-    for name, value in (("snapshot_rows", snapshot_rows), ("snapshot_bytes", snapshot_bytes)):
-        if value is not None and not value >= 1:
-            raise ValueError(f"{name} must be at least 1 or None, got {value!r}")
-    if model is not None and not isinstance(model, BaseBoundaryForest):
-        raise TypeError(f"model must be a forest of boundary_forest, got {type(model).__name__}")
-    folder = Path(path)
-    snapshot = folder / SNAPSHOT
-    if model is None and not snapshot.exists():
-        raise FileNotFoundError(f"{folder} has no forest yet: give the model to begin with")
-    make_folder(folder)
-    journal = Journal(folder / JOURNAL)
-    try:
-        remove_unfinished(folder)
-        if model is not None and not snapshot.exists():
-            if note is not None:
-                journal.keep_note(model.examples_seen, note)
-            save_forest(_beginning(model), snapshot, attachments)
-        forest, attached = load_forest(snapshot, mmap=mmap, **_functions(model))
-        if model is not None:
-            _check_same(model, forest, folder)
-        taken_back = journal.take_back_last(forest.examples_seen) if redo else None
-        _replay(forest, journal)
-        durable = DurableForest(
-            folder, forest, journal, snapshot_rows=snapshot_rows, snapshot_bytes=snapshot_bytes
-        )
-        durable.taken_back = taken_back
-        durable.attachments = attached
-        return durable
-    except BaseException:
-        journal.close()
-        raise
-
-
-def _beginning(model: Any) -> Any:
-    """What the first snapshot holds: a seed that is drawn later would be another one each time."""
-    if model.fitted is not None:
-        return model
-    model = clone(model)
-    model.check_params()  # a folder that was begun with wrong ones could not be gone on with
-    if not isinstance(model.random_state, int | np.integer):
-        seed = int(check_random_state(model.random_state).randint(2**31))
-        model.set_params(random_state=seed)
-    return model
-
-
-def _functions(model: Any) -> dict[str, Any]:
-    if model is None:
-        return {}
-    params = model.get_params(deep=False)
-    return {name: params[name] for name in FUNCTIONS if callable(params.get(name))}
-
-
-def _check_same(model: Any, forest: Any, folder: Path) -> None:
-    if type(model) is not type(forest):
-        raise ValueError(f"{folder} holds a {type(forest).__name__}, not a {type(model).__name__}")
-    kept, given = forest.get_params(deep=False), model.get_params(deep=False)
-    for name in kept.keys() - set(_FREE):
-        if kept[name] != given[name]:
-            raise ValueError(
-                f"{folder} was begun with {name}={kept[name]!r}, and {given[name]!r} is given: "
-                "give the same, or no model"
-            )
-    forest.set_params(n_jobs=given["n_jobs"])
-
-
-def _replay(forest: Any, journal: Journal) -> None:
-    """Learn what the snapshot does not have."""
-    for entry in journal.batches():
-        seen = forest.examples_seen
-        if entry.first + entry.n <= seen:  # the crash came before the journal was emptied
-            continue
-        if entry.first != seen:
-            raise JournalError(
-                f"{journal.path}: its next batch begins with example {entry.first}, and the "
-                f"snapshot beside it has seen {seen}"
-            )
-        where = f"{journal.path}: the batch of example {entry.first}"
-        batch = unpacked(entry.contents, where, seen)
-        if len(batch) != entry.n:
-            raise JournalError(f"{where}: it has {len(batch)} examples, not {entry.n}")
-        try:
-            forest.learn_batch(batch)
-        except Exception as error:  # a function that fails, and perhaps failed then too
-            error.add_note(f"{where}: it cannot be learned again; all before it can")
-            raise
+def _interruptible(
+    parts: Iterable[tuple[int, bytes]], interrupts: Interrupts
+) -> Iterator[tuple[int, bytes]]:
+    for part in parts:
+        interrupts.handle()
+        yield part

@@ -185,7 +185,7 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         ...     @contextmanager
         ...     def recording(self, batch):
         ...         print(len(batch), "examples after", batch.first)
-        ...         yield
+        ...         yield [batch]
         >>> forest = BoundaryForestClassifier()
         >>> forest.record_with(Printed())
         >>> forest.partial_fit([[0], [9]], ["a", "b"]).examples_seen

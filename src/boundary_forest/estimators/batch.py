@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -47,15 +48,37 @@ class Batch:
         n : int
             How many.
         """
-        y, ids = (None if part is None else part[:n] for part in (self.y, self.ids))
-        return replace(self, X=self.X[:n], y=y, ids=ids)
+        return self.part(0, n)
+
+    def part(self, begin: int, end: int) -> Batch:
+        """Return the batch of the rows from ``begin`` up to but not including ``end``.
+
+        Only the first part has the declared classes and the feature names.
+
+        Parameters
+        ----------
+        begin, end : int
+            Rows of this batch.
+        """
+        if begin == 0 and end >= len(self):
+            return self
+        y, ids = (None if values is None else values[begin:end] for values in (self.y, self.ids))
+        part = replace(self, X=self.X[begin:end], y=y, ids=ids, first=self.first + begin)
+        return part if begin == 0 else replace(part, classes=None, feature_names=None)
 
 
 class Recorder(Protocol):
     """Whoever writes down what a forest is about to learn."""
 
-    def recording(self, batch: Batch) -> AbstractContextManager[None]:
-        """Return a context inside which the batch is learned.
+    def recording(self, batch: Batch) -> AbstractContextManager[Iterable[Batch]]:
+        """Return a context inside which the batch is learned, block after block.
 
-        If it ends with an exception, the forest's ``examples_seen`` tells how much was learned.
+        The context gives the blocks: parts of the batch, in order. Between two of them an interrupt
+        may be raised. If the context ends with an exception, the forest's ``examples_seen`` tells
+        how much was learned.
+
+        Parameters
+        ----------
+        batch : Batch
+            All that the call is to learn.
         """

@@ -81,7 +81,8 @@ def names_of(ids: Any, arrivals: NDArray[np.int64]) -> NDArray[Any]:
     if ids is None:
         return arrivals
     if isinstance(ids, list):
-        names = np.empty(len(ids), dtype=object)
-        names[:] = ids
-        return names.reshape(arrivals.shape)
-    return np.asarray(ids).view(np.int64)  # of numpy's two names for it, the usual one
+        texts = np.empty(len(ids), dtype=object)
+        texts[:] = ids
+        return texts.reshape(arrivals.shape)
+    integers: NDArray[Any] = ids.view(np.int64)  # which of the C types that is does not matter
+    return integers

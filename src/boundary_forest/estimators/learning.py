@@ -8,7 +8,7 @@ learned the first rows of the batch, or none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -105,9 +105,7 @@ def prepared(estimator: Any, fitted: Fitted | None, batch: Batch) -> Prepared:
         labels, policy = policy.encoded(batch.y, batch.classes, n_rows, n_met)
     labels = np.ascontiguousarray(labels)
     if fitted is not None:
-        if policy is not fitted.labels:
-            fitted = replace(fitted, labels=policy)
-        return Prepared(batch, fitted, labels)
+        return Prepared(batch, replace(fitted, labels=policy), labels)
     settings = Settings.of(
         vars(estimator),
         element_type=element_type_for(estimator, None, batch.X),
@@ -153,33 +151,40 @@ def learn(
         Whoever writes the batch down.
     """
     if recorder is None:
-        return _learned_blocks(ready, n_threads, become, how)
-    with recorder.recording(ready.batch):
-        return _learned_blocks(ready, n_threads, become, how)
+        return _learned((ready.batch,), ready, n_threads, become, how)
+    with recorder.recording(ready.batch) as parts:
+        return _learned(parts, ready, n_threads, become, how)
 
 
-def _learned_blocks(
-    ready: Prepared, n_threads: int, become: Callable[[Fitted], None], how: str
+def _learned(
+    parts: Iterable[Batch],
+    ready: Prepared,
+    n_threads: int,
+    become: Callable[[Fitted], None],
+    how: str,
 ) -> NDArray[np.float64] | None:
+    """Learn the parts of a batch in order."""
     batch, engine = ready.batch, ready.fitted.engine
-    method, said, start, before = getattr(engine, how), [], 0, engine.seen
+    method, said, before = getattr(engine, how), [], engine.seen
     ids = None if batch.ids is None else engine_ids(batch.ids)
     try:
-        for rows in _blocks(ready, whole=how == "learn_offline"):
-            with keeping(start):
-                block = slice(start, start + len(rows))
-                names = None if ids is None else ids[block]
-                said.append(method(rows, ready.labels[block], n_threads, names))
-                start = block.stop
+        for part in parts:
+            start = part.first - batch.first
+            for rows in _blocks(ready, part.X, whole=how == "learn_offline"):
+                with keeping(start):
+                    block = slice(start, start + len(rows))
+                    names = None if ids is None else ids[block]
+                    said.append(method(rows, ready.labels[block], n_threads, names))
+                    start = block.stop
     finally:  # an interrupted call keeps the rows that were published
         if engine.seen > before:
             become(ready.fitted)
     return None if said[0] is None else joined(said)
 
 
-def _blocks(ready: Prepared, *, whole: bool) -> Iterator[NDArray[Any]]:
+def _blocks(ready: Prepared, X: Any, *, whole: bool) -> Iterator[NDArray[Any]]:
     """Return sparse rows by blocks, unless a call that fails half-way must be taken back whole."""
     settings = ready.fitted.settings
     functions = (settings.metric, *ready.fitted.labels.rules.values())
     whole = whole or any(map(callable, functions))
-    return row_blocks(ready.batch.X, lambda rows: as_rows(rows, settings.element_type), whole=whole)
+    return row_blocks(X, lambda rows: as_rows(rows, settings.element_type), whole=whole)

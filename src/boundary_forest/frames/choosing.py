@@ -1,7 +1,7 @@
-"""What columns mean, decided by the first rows of a stream.
+"""Decide what columns mean from the first rows of a stream.
 
-The decision depends on the values alone, not on the source or on how it was cut: sums are exact
-(``math.fsum``), so that the same rows give the same forest everywhere.
+The decision depends on the values alone, not on the source or on how it was cut into batches: sums
+are exact (``math.fsum``), so that the same rows give the same forest everywhere.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ from boundary_forest.frames.values import (
     kind_of,
 )
 
-MANY_CLASSES = 100  # integers with more values than this are numbers to regress
-MANY_CATEGORIES = 100  # more of them in one column are worth a word
+MANY_CLASSES = 100  # a target of integers with more values than this is regressed
+MANY_CATEGORIES = 100  # a column with more of them than this is worth a warning
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What the user has said about columns.
+class Options:
+    """What the user has specified about columns.
 
     Parameters
     ----------
     target : str
-        The column to be answered.
+        The column to predict.
     features : tuple of str or None
-        The columns to answer from; None: all others.
+        The columns to predict from; None: all others.
     drop : tuple of str
-        Columns to leave out.
+        Columns to ignore.
     id : str or None
-        The column that names rows.
+        The column that identifies rows.
     task : str or None
-        "classify" or "regress"; None: by the target's values.
+        "classify" or "regress"; None: inferred from the target's values.
     scaling, missing : str
         See :class:`Columns`.
     """
@@ -69,52 +69,52 @@ class Wishes:
     missing: str = "error"
 
     def named(self) -> tuple[str, ...]:
-        """All columns that were named."""
+        """Return all columns that the options name."""
         names = (self.target, *(self.features or ()), *self.drop)
         return names if self.id is None else (*names, self.id)
 
     def check(self, names: list[str]) -> None:
-        """Refuse what names columns that there are not."""
+        """Raise ColumnError if the options name a column that is not among ``names``."""
         for name in self.named():
             if name not in names:
                 shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-                raise ColumnError(f"there is no column {name!r}; there are {shown}")
+                raise ColumnError(f"there is no column {name!r}; the columns are {shown}")
 
     def feature_names(self, names: list[str]) -> list[str]:
-        """The columns to answer from, of those that there are."""
+        """Return those of the columns ``names`` that the target is predicted from."""
         apart = {self.target, self.id, *self.drop}
-        wanted = names if self.features is None else self.features
-        return [name for name in wanted if name not in apart]
+        selected = names if self.features is None else self.features
+        return [name for name in selected if name not in apart]
 
-    def wanted(self, table: Any) -> Any:
-        """The table without the columns that nobody asks for; the target is there in any case."""
+    def select(self, table: Any) -> Any:
+        """Return the table's features and its target, which is all null if the table has none."""
         columns = columns_of(table, [*self.feature_names(table.column_names), self.target])
         return pa.table({self.target: pa.nulls(len(table)), **columns})
 
 
-def choose(table: Any, wishes: Wishes) -> Columns:
-    """What the columns of these rows mean; the table is of plain columns."""
+def choose(table: Any, options: Options) -> Columns:
+    """Return what the columns of these rows mean; the table is of plain columns."""
     features = []
-    columns = columns_of(table, wishes.feature_names(table.column_names))
+    columns = columns_of(table, options.feature_names(table.column_names))
     for name, values in columns.items():
-        feature = _feature(name, as_plain(values, name), wishes.scaling)
-        if feature.width:  # else it is empty, and says nothing
+        feature = _feature(name, as_plain(values, name), options.scaling)
+        if feature.width:  # else the column is empty, and carries no information
             features.append(feature)
     if not features:
         raise NothingYetError(
-            f"there is no column to answer {wishes.target!r} from: every other one is empty or "
-            "left out"
+            f"there is no column to predict {options.target!r} from: every other one is empty or "
+            "dropped"
         )
-    task, target_kind = _task(table, wishes)
+    task, target_kind = _task(table, options)
     return Columns(
         task=task,
-        target=wishes.target,
+        target=options.target,
         target_kind=target_kind,
         features=tuple(features),
-        scaling=wishes.scaling,
-        missing=wishes.missing,
+        scaling=options.scaling,
+        missing=options.missing,
         warmup=len(table),
-        id=wishes.id,
+        id=options.id,
     )
 
 
@@ -151,73 +151,76 @@ def _number_feature(name: str, numbers: NDArray[np.float64], scaling: str) -> Fe
     return Feature(name, NUMBER, (mean * unit,), shift, scale if usable else 1.0)
 
 
-def _task(table: Any, wishes: Wishes) -> tuple[str, str]:
-    """The task, and the kind of the target."""
-    name = wishes.target
+def _task(table: Any, options: Options) -> tuple[str, str]:
+    """Return the task and the kind of the target."""
+    name = options.target
     values = as_plain(table[name], name) if name in table.column_names else None
     kind, numbers = (None, np.zeros(0)) if values is None else kind_of(values)
     if kind is None:
-        if wishes.task is None:
+        if options.task is None:
             raise NothingYetError(
                 f"none of the first {len(table)} rows has a value in column {name!r}, so the task "
-                "cannot be told: give --task classify or --task regress"
+                "cannot be inferred: give --task classify or --task regress"
             )
-        return wishes.task, TEXT if wishes.task == CLASSIFY else NUMBER
+        return options.task, TEXT if options.task == CLASSIFY else NUMBER
     if kind != NUMBER:
-        if wishes.task == REGRESS:
-            raise ColumnError(f"column {name!r} holds {kind}, and regression needs numbers")
+        if options.task == REGRESS:
+            raise ColumnError(f"column {name!r} holds {kind} values, and regression needs numbers")
         return CLASSIFY, kind
     numbers = numbers[np.isfinite(numbers)]
     whole = bool((numbers == np.floor(numbers)).all()) and bool((np.abs(numbers) <= 2**53).all())
     few = len(np.unique(numbers)) <= MANY_CLASSES
-    task = wishes.task or (CLASSIFY if whole and few else REGRESS)
+    task = options.task or (CLASSIFY if whole and few else REGRESS)
     return task, INTEGER if task == CLASSIFY and whole else NUMBER
 
 
-def told(columns: Columns) -> tuple[str, ...]:
-    """What was decided, one line each."""
+def describe(columns: Columns) -> tuple[str, ...]:
+    """Return what was decided, in a few lines."""
     numbers = [f.name for f in columns.features if f.kind == NUMBER]
     others = [f for f in columns.features if f.kind != NUMBER]
     what = {TEXT: "text", BOOLEAN: "booleans", INTEGER: "integers", NUMBER: "numbers"}
     lines = [f"{columns.task} {columns.target!r}: {what[columns.target_kind]}"]
     if numbers:
-        scaled = {"none": "as they are", "standard": "standardised", "minmax": "scaled to [0, 1]"}
+        scaled = {"none": "not scaled", "standard": "standardised", "minmax": "scaled to [0, 1]"}
         lines.append(f"{_count(numbers, 'number')}, {scaled[columns.scaling]}: {_listed(numbers)}")
     if others:
         named = [f"{f.name} ({len(f.categories)})" for f in others]
         lines.append(f"{_count(others, 'column')} one-hot encoded: {_listed(named)}")
     n = columns.warmup
-    lines.append(f"decided by the first {n:,} rows" if n > 1 else "decided by the first row")
+    lines.append(f"decided from the first {n:,} rows" if n > 1 else "decided from the first row")
     if columns.missing != "error":
-        does = {"mean": "take the mean", "drop": "leave the row out"}[columns.missing]
-        lines.append(f"missing values {does}")
+        effect = {
+            "mean": "missing values are replaced by the mean",
+            "drop": "rows with missing values are dropped",
+        }
+        lines.append(effect[columns.missing])
     return tuple(lines)
 
 
-def doubts(columns: Columns, table: Any) -> list[str]:
-    """What the user should know of before going on."""
-    words = []
+def warnings_about(columns: Columns, table: Any) -> list[str]:
+    """Return what looks wrong about the columns of these rows, one line each."""
+    found = []
     labels = columns.labels(table)
     different = len(np.unique(labels.y[labels.known]))
     n = int(labels.known.sum())
     if n > 1 and different == 1:
-        words.append(f"column {columns.target!r} has one value in the first {n:,} rows")
+        found.append(f"column {columns.target!r} has one value in the first {n:,} rows")
     elif columns.task == CLASSIFY and different > MANY_CLASSES:
-        words.append(
+        found.append(
             f"column {columns.target!r} has {different:,} classes in the first {n:,} rows: is it "
-            "the right one?"
+            "the right target?"
         )
     for feature in columns.features:
         if len(feature.categories) > MANY_CATEGORIES:
-            words.append(
-                f"column {feature.name!r} has {len(feature.categories):,} categories, each a "
-                f"number of its own{_numbers_among(feature)}: --drop it if it names rows"
+            found.append(
+                f"column {feature.name!r} has {len(feature.categories):,} categories, each encoded "
+                f"as a feature{_numbers_among(feature)}: --drop it if it identifies rows"
             )
-    return words
+    return found
 
 
 def _numbers_among(feature: Feature) -> str:
-    """Whether a few values keep the column from being numbers."""
+    """Return the reason if only a few values keep the column from being numeric, else ''."""
     _, misfit = as_numbers(pa.array(feature.categories, pa.string()))
     if misfit is None or misfit.sum() > len(misfit) / 2:
         return ""

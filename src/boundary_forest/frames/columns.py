@@ -1,8 +1,8 @@
 """What the columns of a stream mean, decided once and kept with the model.
 
-Numbers are shifted and scaled; text and booleans become one number a category, 1 where it is
-theirs. A category that was not among the first rows has no number of its own: all are 0. Rows that
-cannot be used are told one by one, with the column and what is wrong there.
+Numbers are shifted and scaled; text and booleans are one-hot encoded. A category that was not among
+the first rows has no feature of its own: all of the column's are 0. Each row that cannot be used is
+reported with the column and what is wrong there.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ SCALES = ("none", "standard", "minmax")
 MISSING = ("error", "mean", "drop")
 VALUES_AT_ONCE = 1 << 20  # so that what is worked on stays small beside the positions
 LARGEST = 1e18  # its square is a float32
-NO_NUMBER = "is not a number, as the others were"
-NEITHER = "is neither true nor false, as the others were"
+NO_NUMBER = "is not a number, unlike the values before it"
+NEITHER = "is neither true nor false, unlike the values before it"
 
 
 @dataclass(frozen=True)
 class Feature:
-    """A column that positions are made of.
+    """A column that positions are computed from.
 
     Parameters
     ----------
     name : str
-        The column's.
+        The column's name.
     kind : str
         "number", "text" or "boolean".
     mean : tuple of float
-        What stands for a missing value: the mean, or the share of each category.
+        What replaces a missing value: the mean, or the share of each category.
     shift, scale : float
         A number x becomes (x - shift) / scale.
     categories : tuple of str
-        Of text and booleans, sorted.
+        The values of a column of text or booleans, sorted.
     """
 
     name: str
@@ -67,26 +67,26 @@ class Feature:
 
     @property
     def width(self) -> int:
-        """How many numbers it gives."""
+        """Number of features that it is encoded as."""
         return 1 if self.kind == NUMBER else len(self.categories)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON."""
+        """Return plain JSON, which ``from_json`` reads."""
         return {**self.__dict__, "mean": list(self.mean), "categories": list(self.categories)}
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Self:
-        """From JSON; ValueError, TypeError or KeyError if it is not a feature's."""
+    def from_json(cls, content: dict[str, Any]) -> Self:
+        """Return the feature in JSON; ValueError, TypeError or KeyError if it is not one."""
         feature = cls(
-            name=_text(told["name"]),
-            kind=_one_of(told["kind"], (NUMBER, TEXT, BOOLEAN)),
-            mean=tuple(_number(value) for value in told["mean"]),
-            shift=_number(told["shift"]),
-            scale=_number(told["scale"]),
-            categories=tuple(_text(value) for value in told["categories"]),
+            name=_text(content["name"]),
+            kind=_one_of(content["kind"], (NUMBER, TEXT, BOOLEAN)),
+            mean=tuple(_number(value) for value in content["mean"]),
+            shift=_number(content["shift"]),
+            scale=_number(content["scale"]),
+            categories=tuple(_text(value) for value in content["categories"]),
         )
         if len(feature.mean) != feature.width or feature.scale == 0:
-            raise ValueError(f"feature {feature.name!r} does not agree with itself")
+            raise ValueError(f"feature {feature.name!r} is inconsistent")
         if len(set(feature.categories)) != len(feature.categories):
             raise ValueError(f"feature {feature.name!r} has a category twice")
         return feature
@@ -106,16 +106,16 @@ class Problem:
 
 @dataclass(frozen=True)
 class Positions:
-    """Rows as a forest takes them; those of ``problems`` are not to be used."""
+    """Rows as the forest takes them; those in ``problems`` must not be used."""
 
     X: NDArray[Any]
     problems: dict[int, Problem]
-    unseen: NDArray[np.int64]  # a row: in how many columns it has an unknown category
+    unseen: NDArray[np.int64]  # per row: in how many columns it has an unknown category
 
 
 @dataclass(frozen=True)
 class _Odd:
-    """In which rows a column has nothing, and in which something that cannot be used, and why."""
+    """The rows in which a column has no value, and those whose value cannot be used, and why."""
 
     missing: NDArray[np.bool_]
     refused: tuple[tuple[NDArray[np.bool_], str], ...] = ()
@@ -123,7 +123,7 @@ class _Odd:
 
 @dataclass(frozen=True)
 class Labels:
-    """What was to be answered; ``known`` says where. Elsewhere ``y`` means nothing."""
+    """The target's values; where ``known`` is false, ``y`` is meaningless."""
 
     y: NDArray[Any]
     known: NDArray[np.bool_]
@@ -132,24 +132,27 @@ class Labels:
 
 @dataclass(frozen=True)
 class Columns:
-    """All that was decided about columns.
+    """What the columns of raw rows mean.
 
     Parameters
     ----------
     task : str
         "classify" or "regress".
     target : str
-        The column to be answered.
+        The column to predict.
     target_kind : str
         "text", "boolean", "integer" or "number".
     features : tuple of Feature
-        In the order of positions.
-    scaling, missing : str
-        As they were asked for.
+        The columns to predict from, in the order of their numbers in a position.
+    scaling : str
+        "none", "standard" (mean 0, standard deviation 1) or "minmax" (to [0, 1]).
+    missing : str
+        What a missing value does: "error" makes the row bad, "mean" replaces the value by the
+        mean, "drop" leaves the row out.
     warmup : int
-        By how many rows it was decided.
+        Number of rows that this was decided from.
     id : str or None
-        The column that names rows.
+        The column that identifies rows.
     """
 
     task: str
@@ -163,26 +166,26 @@ class Columns:
 
     @property
     def width(self) -> int:
-        """How many numbers a position has."""
+        """Number of features of a position."""
         return sum(feature.width for feature in self.features)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON."""
+        """Return plain JSON, which ``from_json`` reads."""
         return {**self.__dict__, "features": [feature.to_json() for feature in self.features]}
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Self:
-        """From JSON; ValueError, TypeError or KeyError if it is not what ``to_json`` gives."""
+    def from_json(cls, content: dict[str, Any]) -> Self:
+        """Return the columns in JSON; ValueError, TypeError or KeyError if it is not valid."""
         kinds = (TEXT, BOOLEAN, INTEGER, NUMBER)
         columns = cls(
-            task=_one_of(told["task"], (CLASSIFY, REGRESS)),
-            target=_text(told["target"]),
-            target_kind=_one_of(told["target_kind"], kinds),
-            features=tuple(Feature.from_json(feature) for feature in told["features"]),
-            scaling=_one_of(told["scaling"], SCALES),
-            missing=_one_of(told["missing"], MISSING),
-            warmup=int(_number(told["warmup"])),
-            id=None if told["id"] is None else _text(told["id"]),
+            task=_one_of(content["task"], (CLASSIFY, REGRESS)),
+            target=_text(content["target"]),
+            target_kind=_one_of(content["target_kind"], kinds),
+            features=tuple(Feature.from_json(feature) for feature in content["features"]),
+            scaling=_one_of(content["scaling"], SCALES),
+            missing=_one_of(content["missing"], MISSING),
+            warmup=int(_number(content["warmup"])),
+            id=None if content["id"] is None else _text(content["id"]),
         )
         names = [feature.name for feature in columns.features]
         if len(set(names)) != len(names) or columns.width < 1:
@@ -194,7 +197,7 @@ class Columns:
     # Rows
 
     def positions(self, table: Any) -> Positions:
-        """The rows of a table as positions."""
+        """Return the rows of a table as positions."""
         n = len(table)
         X = np.zeros((n, self.width), np.float64 if self.scaling == "none" else np.float32)
         problems: dict[int, Problem] = {}
@@ -207,7 +210,7 @@ class Columns:
         return Positions(X, problems, unseen)
 
     def _put(self, table: Any, X: NDArray[Any], unseen: NDArray[np.int64]) -> dict[int, Problem]:
-        """A few rows as positions; what is wrong with some."""
+        """Write a few rows as positions into ``X``; return what is wrong with some."""
         problems: dict[int, Problem] = {}
         columns = columns_of(table, [feature.name for feature in self.features])
         values = [_column(columns, feature.name, len(X)) for feature in self.features]
@@ -223,17 +226,17 @@ class Columns:
             if odd is None:
                 continue
             for where, what in odd.refused:
-                _tell_values(problems, feature.name, values[i], where, what)
+                _report_values(problems, feature.name, values[i], where, what)
             if odd.missing.any():
                 if self.missing == "mean":
                     middle = np.array(feature.mean)
                     into[odd.missing] = (middle - feature.shift) / feature.scale
                 else:
-                    _tell(problems, odd.missing, partial(_missing_in, feature))
+                    _report(problems, odd.missing, partial(_missing_in, feature))
         return problems
 
     def _put_numbers(self, values: list[Any], X: NDArray[Any]) -> dict[int, _Odd]:
-        """All columns of numbers at once; what is odd about those that have something odd."""
+        """Write all columns of numbers at once; return what is odd about some of them."""
         which = [i for i, feature in enumerate(self.features) if feature.kind == NUMBER]
         if not which:
             return {}
@@ -251,7 +254,7 @@ class Columns:
             nothing, misfit = np.isnan(numbers[j]), misfits.get(j, np.zeros(len(X), dtype=bool))
             refused = (
                 (misfit, NO_NUMBER),
-                (~fine[j] & ~nothing, "is too large beside the others"),
+                (~fine[j] & ~nothing, "is too large compared with the values before it"),
             )
             odd[which[j]] = _Odd(nothing & ~misfit, refused)
             scaled[j, ~fine[j]] = 0.0
@@ -260,25 +263,25 @@ class Columns:
         return odd
 
     def labels(self, table: Any) -> Labels:
-        """The target's values, in the type in which the forest learns them."""
+        """Return the target's values, in the type in which the forest learns them."""
         values = _column(columns_of(table, [self.target]), self.target, len(table))
         problems: dict[int, Problem] = {}
-        tell = partial(_tell_values, problems, self.target, values)
+        report = partial(_report_values, problems, self.target, values)
         if self.target_kind == TEXT:
             return _text_labels(as_texts(values), problems)
         if self.target_kind == BOOLEAN:
             truths, misfit = as_booleans(values)
-            tell(misfit, NEITHER)
+            report(misfit, NEITHER)
             known = ~pc.is_null(truths).to_numpy(zero_copy_only=False).astype(bool)
             true = pc.equal(pc.fill_null(truths, ""), "true")
             return Labels(true.to_numpy(zero_copy_only=False).astype(bool), known, problems)
         numbers, misfit = as_numbers(values)
-        tell(misfit, NO_NUMBER)
-        tell(np.isinf(numbers), "is not finite")
+        report(misfit, NO_NUMBER)
+        report(np.isinf(numbers), "is not finite")
         if self.target_kind == INTEGER:
             with np.errstate(invalid="ignore"):
                 other = ~np.isnan(numbers) & ((numbers != np.floor(numbers)) | _beyond(numbers))
-            tell(other, "is not a whole number, as the others were")
+            report(other, "is not a whole number, unlike the values before it")
         known = np.isfinite(numbers)
         known[list(problems)] = False
         numbers = np.where(known, numbers, 0.0)
@@ -323,14 +326,14 @@ def _column(columns: dict[str, Any], name: str, n: int) -> Any:
     return as_plain(columns[name], name) if name in columns else pa.nulls(n)
 
 
-def _tell(
+def _report(
     problems: dict[int, Problem], where: NDArray[np.bool_], problem: Callable[[int], Problem]
 ) -> None:
     for i in np.flatnonzero(where).tolist():
         problems.setdefault(i, problem(i))
 
 
-def _tell_values(
+def _report_values(
     problems: dict[int, Problem],
     name: str,
     values: Any,
@@ -338,7 +341,7 @@ def _tell_values(
     what: str,
 ) -> None:
     if where is not None:
-        _tell(problems, where, lambda i: Problem(name, f"{_shown(values, i)} {what}"))
+        _report(problems, where, lambda i: Problem(name, f"{_shown(values, i)} {what}"))
 
 
 def _shown(values: Any, i: int) -> str:
@@ -350,7 +353,7 @@ def _beyond(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.asarray(np.abs(numbers) > 2**53)
 
 
-# Checks of what a file says
+# Checks of what a file contains
 
 
 def _text(value: Any) -> str:

@@ -83,10 +83,10 @@ class FrameModel:
         **parameters
             Of the forest.
         """
-        from boundary_forest.frames.choosing import Wishes, choose
+        from boundary_forest.frames.choosing import Options, choose
 
         table = as_table(rows)
-        columns = choose(table, Wishes(target=target))
+        columns = choose(table, Options(target=target))
         return cls(empty_forest(columns.task, **parameters), columns).partial_fit(table)
 
     @property

@@ -1,4 +1,4 @@
-"""A column as numbers, as text or as booleans, whatever kind of source it came from.
+"""Read a column as numbers, as text or as booleans, whatever kind of source it came from.
 
 The same values must mean the same whether they were text in a CSV file or numbers in a Parquet
 file, so nothing here depends on a column's type alone: text that reads as numbers is numbers.
@@ -15,22 +15,22 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 NUMBER, TEXT, BOOLEAN = "number", "text", "boolean"
-# What stands for a missing value where numbers or booleans are expected. In text only "" does.
+# These denote a missing value where numbers or booleans are expected. In text only "" does.
 NOTHING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "NONE", "?")
 _NOTHING = pa.array(NOTHING)
 _TRUTHS = pa.array(["false", "true"])
 
 
 class ColumnError(ValueError):
-    """A column that is not there, or cannot be used: which, and why."""
+    """A column does not exist or cannot be used: which, and why."""
 
 
 class NothingYetError(ColumnError):
-    """Columns without the values that a decision needs; more rows may bring them."""
+    """The columns lack the values that a decision needs; more rows may bring them."""
 
 
 def as_plain(column: Any, name: str) -> Any:
-    """The column as one array of float64, text or booleans, or of nulls alone."""
+    """Return the column as one array of float64, text or booleans, or of nulls alone."""
     if pa.types.is_dictionary(column.type):
         kind, parts = column.type.value_type, getattr(column, "chunks", [column])
         column = pa.chunked_array([part.dictionary_decode() for part in parts], kind)
@@ -44,12 +44,12 @@ def as_plain(column: Any, name: str) -> Any:
     if pa.types.is_large_string(kind) or kind == pa.string_view() or pa.types.is_temporal(kind):
         return pc.cast(column, pa.string())
     raise ColumnError(
-        f"column {name!r} holds {kind}, and numbers, text and booleans can be used: --drop {name}"
+        f"column {name!r} holds {kind}; only numbers, text and booleans can be used: --drop {name}"
     )
 
 
 def as_numbers(values: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-    """Numbers, NaN where there is nothing; and where there is something else, if anywhere."""
+    """Return numbers, NaN where a value is missing; and a mask of what is no number, if any."""
     if pa.types.is_float64(values.type):
         return _numpy(values), None
     if pa.types.is_null(values.type):
@@ -78,9 +78,9 @@ def _numbers_one_by_one(values: Any) -> tuple[NDArray[np.float64], NDArray[np.bo
 
 
 def numbers_in(columns: list[Any]) -> tuple[NDArray[np.float64], dict[int, NDArray[np.bool_]]]:
-    """The numbers of plain columns, one row a column; and where a column has something else."""
+    """Return the numbers of plain columns, one row each, and masks of what is no number."""
     kinds = {column.type for column in columns}
-    if len(kinds) == 1 and kinds <= {pa.float64(), pa.string()}:  # at once, if nothing is unusual
+    if len(kinds) == 1 and kinds <= {pa.float64(), pa.string()}:  # all at once in the common case
         try:
             together = pa.concat_arrays(columns)
             if kinds == {pa.string()}:
@@ -94,14 +94,14 @@ def numbers_in(columns: list[Any]) -> tuple[NDArray[np.float64], dict[int, NDArr
 
 
 def as_texts(values: Any) -> Any:
-    """Text, null where there is nothing."""
+    """Return text, null where a value is missing."""
     if not pa.types.is_string(values.type):
         return pc.cast(values, pa.string())
     return pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
 
 
 def as_booleans(values: Any) -> tuple[Any, NDArray[np.bool_] | None]:
-    """The texts "true" and "false", null where there is nothing; and where something else is."""
+    """Return "true" and "false", null where a value is missing; and a mask of what is neither."""
     if pa.types.is_boolean(values.type) or pa.types.is_null(values.type):
         return pc.cast(values, pa.string()), None
     if not pa.types.is_string(values.type):
@@ -114,7 +114,7 @@ def as_booleans(values: Any) -> tuple[Any, NDArray[np.bool_] | None]:
 
 
 def kind_of(values: Any) -> tuple[str | None, NDArray[np.float64]]:
-    """What the values are as a whole, None if there are none; and the numbers, if they are that."""
+    """Return the kind of the values, None if there are none; and the numbers, if it is that."""
     none = np.zeros(0)
     if values.null_count == len(values):
         return None, none
@@ -129,20 +129,20 @@ def kind_of(values: Any) -> tuple[str | None, NDArray[np.float64]]:
 
 
 def columns_of(table: Any, names: list[str]) -> dict[str, Any]:
-    """Columns of a table, those of these names that it has; in one piece where that is easy."""
+    """Return those of the named columns that a table has, each as one array where possible."""
     places = {name: i for i, name in enumerate(table.column_names)}
     chosen = table.select([places[name] for name in names if name in places])
     try:
         batches = chosen.combine_chunks().to_batches()
-    except pa.ArrowInvalid:  # dictionaries that do not go together; the columns do, without them
+    except pa.ArrowInvalid:  # dictionaries that cannot be unified; their decoded columns can
         batches = []
     columns = batches[0].columns if len(batches) == 1 else chosen.columns
     return dict(zip(chosen.column_names, columns, strict=True))
 
 
 def joined(tables: list[Any]) -> Any:
-    """Plain tables one below the other: absent columns are null, unlike kinds become text."""
-    # Tables of the same columns and types are put together as a whole, which is far quicker.
+    """Concatenate plain tables: absent columns are null, columns of mixed kinds become text."""
+    # Tables of the same columns and types are concatenated as a whole, which is far quicker.
     alike = [list(group) for _, group in groupby(tables, key=lambda table: table.schema)]
     tables = [pa.concat_tables(group) if len(group) > 1 else group[0] for group in alike]
     places = [columns_of(table, table.column_names) for table in tables]
@@ -161,7 +161,7 @@ def joined(tables: list[Any]) -> Any:
 
 
 def as_table(frame: Any) -> Any:
-    """A pyarrow table of a frame: pyarrow's, pandas', polars', a list of dicts, a dict of lists."""
+    """Return a frame of pyarrow, pandas or polars, or lists and dicts, as a pyarrow table."""
     if isinstance(frame, pa.Table):
         return frame
     if isinstance(frame, pa.RecordBatch):
@@ -182,7 +182,7 @@ def as_table(frame: Any) -> Any:
 
 
 def column_of(values: list[Any]) -> Any:
-    """An array of these values, as text if they are of several kinds."""
+    """Return an array of these values, as text if they are of several kinds."""
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError):

@@ -1,4 +1,4 @@
-"""What comes of rows: an answer, or the reason why there is none."""
+"""What becomes of rows: an answer, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from boundary_forest.session.predicting import NO_ANSWERS, Answers
+
 
 @dataclass(frozen=True)
 class Answered:
@@ -16,23 +18,22 @@ class Answered:
     Parameters
     ----------
     task : str
-        "classify" or "regress", as it was understood then.
+        "classify" or "regress", as inferred at the time.
     numbers : ndarray of int64
-        Of the rows in the source, from 1.
+        The rows' numbers in the source, from 1.
     table : pyarrow.Table
         The rows.
     X : ndarray
         Their positions.
     y : ndarray or None
         Their targets; None if they have none, and so were not learned.
-    answers : ndarray or None
-        None if nothing had been learned before.
-    confidence : ndarray or None
-        Of each answer, the share of the votes it had; None in regression.
+    result : Answers
+        What the engine returned for each row before it was learned. Whatever is shown of an
+        answer later comes from here, so that it is what the forest answered at the time.
     unseen : int
-        How many values were categories that the columns do not know.
+        Number of values that are categories unknown to the columns.
     arrival : int or None
-        The arrival number of the first of them; None if it is not known, as in the warm-up.
+        The arrival number of the first of them; None during the warm-up, when it is not known.
     """
 
     task: str
@@ -40,10 +41,19 @@ class Answered:
     table: Any
     X: NDArray[Any]
     y: NDArray[Any] | None
-    answers: NDArray[Any] | None
-    confidence: NDArray[np.float64] | None
+    result: Answers = NO_ANSWERS
     unseen: int = 0
     arrival: int | None = None
+
+    @property
+    def answers(self) -> NDArray[Any] | None:
+        """The answers; None if nothing had been learned before."""
+        return self.result.values
+
+    @property
+    def confidence(self) -> NDArray[np.float64] | None:
+        """The share of the votes that each answer had; None in regression."""
+        return self.result.confidence
 
 
 @dataclass(frozen=True)
@@ -53,27 +63,38 @@ class Refused:
     Parameters
     ----------
     number : int
-        Of the row in the source, from 1.
+        The row's number in the source, from 1.
     why : str
         What is wrong with it.
-    wanted : bool
-        Whether the user has asked for such rows to be left out.
+    expected : bool
+        Whether the user has specified that such rows are dropped.
     answered : bool
-        Whether it was answered all the same, before that was known.
+        Whether it was answered nevertheless, before the problem was known.
+    missing : bool
+        Whether a missing value is the problem.
     """
 
     number: int
     why: str
-    wanted: bool = False
+    expected: bool = False
     answered: bool = False
+    missing: bool = False
 
 
 @dataclass(frozen=True)
 class Decided:
-    """From here on it is fixed what columns mean."""
+    """What columns mean is fixed from here on.
+
+    Parameters
+    ----------
+    choices : tuple of str
+        What was decided, one line each.
+    warnings : tuple of str
+        What looks wrong about it.
+    """
 
     choices: tuple[str, ...]
-    doubts: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 Event = Answered | Refused | Decided

@@ -1,5 +1,5 @@
-"""What ends a stream with one line to the user."""
+"""The error that users see as one line."""
 
 
 class StreamError(Exception):
-    """The stream cannot begin, or cannot go on: why, and what to do."""
+    """A session or a source cannot start or cannot continue: why, and what to do."""

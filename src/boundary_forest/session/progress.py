@@ -1,17 +1,19 @@
-"""What a stream has to show: the state at a moment, and what the whole run leaves behind."""
+"""What a session has to show: its state at a moment, and what a report is made from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
+from boundary_forest.session.deciding import Decision
+
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a panel or a plain line shows, several times a second at most.
+    """The figures of a session at a moment, as a panel, a line of text or a web page shows them.
 
     ``error`` is the share of wrong answers (classification), ``mae`` and ``r2`` are regression's;
-    the others are None. "Recent" is over the latest answers, or the latest seconds.
+    those of the other task are None. "Recent" is over the latest answers, or the latest seconds.
     """
 
     source: str
@@ -34,16 +36,16 @@ class Snapshot:
     stored: int
     trees: int
     nodes_per_tree: float
-    memory_bytes: int
-    choices: tuple[str, ...]  # one line each: what was inferred and decided
+    memory_bytes: int  # the process's peak; 0 where the system does not report it
+    choices: tuple[str, ...]  # what was inferred and decided, one line each
 
 
 @dataclass(frozen=True)
 class HardExample:
     """A row that was answered wrongly with high confidence, or with a large residual.
 
-    ``explanation`` is that of ``model.explain``, one dict for each tree: label, distance, weight
-    and arrival number of the example that the tree ended at.
+    All of it was recorded when the row was answered. ``shares`` are the classes' shares of the
+    votes, the largest first, those of 0 left out; the answer's is ``confidence``.
     """
 
     row: int
@@ -52,12 +54,13 @@ class HardExample:
     confidence: float | None
     residual: float | None
     features: dict[str, str]
-    explanation: list[dict[str, Any]]
+    shares: tuple[tuple[str, float], ...]
+    decision: Decision
 
 
 @dataclass
 class History:
-    """What a report is made of; bounded in size, whatever the length of the stream."""
+    """What a report is made from; bounded in size, whatever the length of the stream."""
 
     snapshots: list[Snapshot] = field(default_factory=list)  # thinned to about 500
     # (true, answered) -> count; the largest 50 classes, the rest as "other"

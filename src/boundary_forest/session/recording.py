@@ -1,4 +1,4 @@
-"""What a report is made of, gathered while the stream runs; bounded, whatever its length."""
+"""Gather what a report is made from while a session runs; bounded, whatever its length."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from boundary_forest.estimators.explanation import Step
 from boundary_forest.frames.columns import CLASSIFY
+from boundary_forest.session.deciding import decision_on
 from boundary_forest.session.events import Answered
 from boundary_forest.session.progress import HardExample, History, Snapshot
 from boundary_forest.session.shapes import tree_depths
@@ -18,16 +18,17 @@ from boundary_forest.session.shapes import tree_depths
 MOST_SNAPSHOTS = 500
 MOST_PAIRS = 5000
 MOST_EXAMPLES = 20
-MOST_CLASSES = 50  # told by name
-COUNTED_CLASSES = 1000  # told apart while the stream runs
+MOST_CLASSES = 50  # shown by name
+COUNTED_CLASSES = 1000  # distinguished while the session runs
 OTHER = "other"
 
 
 class Recorder:
-    """Gathers a history."""
+    """Gather the history of a session from its events and snapshots."""
 
     def __init__(self) -> None:
-        self.history = History()
+        self._snapshots: list[Snapshot] = []
+        self._pairs: list[tuple[float, float]] = []
         self._every = 1  # rows between two snapshots
         self._next = 0
         self._confusion: Counter[tuple[str, str]] = Counter()
@@ -37,12 +38,12 @@ class Recorder:
         self._hardest: list[tuple[float, int, HardExample]] = []
 
     def wants(self, rows: int) -> bool:
-        """Whether a snapshot is due after so many rows."""
+        """Return whether a snapshot is due after so many rows."""
         return rows >= self._next
 
     def see(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot; when there are too many, every second one, and fewer from then on."""
-        kept = self.history.snapshots
+        """Keep a snapshot; once there are too many, keep every second one, and take fewer."""
+        kept = self._snapshots
         kept.append(snapshot)
         if len(kept) > MOST_SNAPSHOTS:
             del kept[::2]
@@ -50,7 +51,10 @@ class Recorder:
         self._next = snapshot.rows + self._every
 
     def add(self, rows: Answered, forest: Any) -> None:
-        """Keep what was answered; ``forest`` is None during the warm-up."""
+        """Keep what was answered, right after the call that answered it.
+
+        ``forest`` is what answered and learned the rows; None during the warm-up.
+        """
         if rows.y is None or rows.answers is None:
             return
         if rows.task == CLASSIFY:
@@ -60,30 +64,30 @@ class Recorder:
         if forest is not None and rows.arrival is not None:
             self._look_for_hard(rows, forest)
 
-    def finish(self, forest: Any, last: Snapshot) -> History:
-        """The whole history."""
-        history = self.history
-        if not history.snapshots or history.snapshots[-1] is not last:
-            history.snapshots.append(last)
-        history.confusion = self._folded()
-        if last.task == CLASSIFY:
-            history.pairs = []
-        else:
-            history.confusion = {}
+    def history(self, forest: Any, last: Snapshot) -> History:
+        """Return what was gathered up to the state ``last``; ``forest`` is None if there is none.
+
+        The history is the caller's own: the recorder continues.
+        """
+        classified = last.task == CLASSIFY
         ranked = sorted(self._hardest, key=lambda entry: entry[:2], reverse=True)
-        history.hardest = [example for _, _, example in ranked]
-        history.tree_depths = tree_depths(forest)
-        return history
+        return History(
+            snapshots=[*self._snapshots, last],
+            confusion=self._folded() if classified else {},
+            pairs=[] if classified else list(self._pairs),
+            hardest=[example for _, _, example in ranked],
+            tree_depths=[] if forest is None else tree_depths(forest),
+        )
 
     def _confuse(self, rows: Answered) -> None:
         assert rows.y is not None
         true, true_codes = np.unique(rows.y, return_inverse=True)
         assert rows.answers is not None
-        said, said_codes = np.unique(rows.answers, return_inverse=True)
-        pairs, counts = np.unique(true_codes * len(said) + said_codes, return_counts=True)
+        answers, answer_codes = np.unique(rows.answers, return_inverse=True)
+        pairs, counts = np.unique(true_codes * len(answers) + answer_codes, return_counts=True)
         for pair, n in zip(pairs.tolist(), counts.tolist(), strict=True):
-            a, b = divmod(pair, len(said))
-            self._confusion[self._class(true[a]), self._class(said[b])] += n
+            a, b = divmod(pair, len(answers))
+            self._confusion[self._class(true[a]), self._class(answers[b])] += n
 
     def _class(self, label: Any) -> str:
         name = as_text(label)
@@ -94,21 +98,21 @@ class Recorder:
         return name
 
     def _folded(self) -> dict[tuple[str, str], int]:
-        """The largest classes by name, the rest together."""
+        """Return the counts with the largest classes by name, the rest together."""
         sizes: Counter[str] = Counter()
         for (true, _), n in self._confusion.items():
             sizes[true] += n
         named = {name for name, _ in sizes.most_common(MOST_CLASSES)}
         folded: Counter[tuple[str, str]] = Counter()
-        for (true, said), n in self._confusion.items():
-            folded[true if true in named else OTHER, said if said in named else OTHER] += n
+        for (true, answer), n in self._confusion.items():
+            folded[true if true in named else OTHER, answer if answer in named else OTHER] += n
         return dict(folded)
 
     def _pair(self, rows: Answered) -> None:
-        """A sample of all pairs, each as likely as any other (reservoir sampling)."""
+        """Keep a sample of all pairs, each as likely as any other (reservoir sampling)."""
         assert rows.y is not None
         assert rows.answers is not None
-        pairs = self.history.pairs
+        pairs = self._pairs
         for pair in zip(rows.y.tolist(), rows.answers.tolist(), strict=True):
             self._pairs_seen += 1
             if len(pairs) < MOST_PAIRS:
@@ -126,7 +130,7 @@ class Recorder:
         order = np.argsort(-hardness, kind="stable")
         least = self._hardest[0][0] if len(self._hardest) == MOST_EXAMPLES else 0.0
         for i in order[hardness[order] >= max(least, 1e-300)].tolist():
-            # Among equals each is as likely to stay: else the first mistakes would fill the list.
+            # Equals are ranked by a hash: else the first mistakes would fill the list.
             number = int(rows.numbers[i])
             key = float(hardness[i]), number * 2654435761 % 2**32
             if len(self._hardest) == MOST_EXAMPLES and key <= self._hardest[0][:2]:
@@ -139,7 +143,7 @@ class Recorder:
 
 
 def as_text(label: Any) -> str:
-    """A class or a number for people."""
+    """Return a class or a number as text."""
     value = label.item() if isinstance(label, np.generic) else label
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -149,36 +153,19 @@ def _hard_example(rows: Answered, i: int, forest: Any) -> HardExample:
     assert rows.answers is not None
     assert rows.arrival is not None
     row = rows.table.slice(i, 1).to_pylist()[0]
-    regressing = rows.confidence is None
+    shares: dict[Any, float] = {}
+    if rows.result.shares is not None and rows.result.classes is not None:
+        every = zip(rows.result.classes.tolist(), rows.result.shares[i].tolist(), strict=True)
+        shares = {label: share for label, share in every if share > 0}
+    answer = rows.answers[i]
+    ranked = sorted(shares.items(), key=lambda item: -item[1])
     return HardExample(
         row=int(rows.numbers[i]),
         true=as_text(rows.y[i]),
-        answered=as_text(rows.answers[i]),
+        answered=as_text(answer),
         confidence=None if rows.confidence is None else float(rows.confidence[i]),
-        residual=float(rows.answers[i] - rows.y[i]) if regressing else None,
+        residual=float(answer - rows.y[i]) if rows.confidence is None else None,
         features={name: str(value) for name, value in row.items()},
-        explanation=_before(forest, rows.X[i], rows.arrival + i),
+        shares=tuple((as_text(label), share) for label, share in ranked),
+        decision=decision_on(forest, rows.X[i], rows.arrival + i, shares or {None: float(answer)}),
     )
-
-
-def _before(forest: Any, x: Any, arrival: int) -> list[dict[str, Any]]:
-    """What each tree ended at when the example had not been learned yet.
-
-    By now it has been, with the rest of its batch, and is a child of what answered it. So of each
-    path the part before it is taken. Where an example that came later lies on the path, that is the
-    last one from before, which may differ from the one that answered.
-    """
-    ends: list[Step] = []
-    for tree in forest.explain(x).trees:
-        older = [step for step in tree.steps if step.arrival < arrival]
-        if older:
-            ends.append(older[-1])
-    distances = np.array([step.distance for step in ends])
-    if len(ends) and (distances == 0).any():  # Shepard's weights
-        weights = (distances == 0) / (distances == 0).sum()
-    else:
-        weights = (1 / distances) / (1 / distances).sum() if len(ends) else distances
-    return [
-        {"label": s.label, "distance": s.distance, "weight": float(w), "arrival": s.arrival}
-        for s, w in zip(ends, weights, strict=True)
-    ]

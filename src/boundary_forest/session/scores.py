@@ -1,4 +1,4 @@
-"""How well a stream is answered: over all of it, and lately. Constant in size."""
+"""How well a stream is answered, overall and recently; constant in size."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from numpy.typing import NDArray
 from boundary_forest.frames.columns import CLASSIFY
 from boundary_forest.session.events import Answered, Refused
 
-LATELY = 1000  # answers
+RECENT = 1000  # answers
 
 
 class Latest:
-    """The latest answers: one number of each, or two."""
+    """The latest answers, one number or two of each."""
 
     def __init__(self, width: int) -> None:
-        self._values = np.zeros((LATELY, width))
+        self._values = np.zeros((RECENT, width))
         self._n = 0
 
     def add(self, values: NDArray[np.float64]) -> None:
-        """More of them, the latest last."""
-        values = values[-LATELY:]
-        places = (self._n + np.arange(len(values))) % LATELY
+        """Add more, the latest last."""
+        values = values[-RECENT:]
+        places = (self._n + np.arange(len(values))) % RECENT
         self._values[places] = values
         self._n += len(values)
 
     def values(self) -> NDArray[np.float64]:
-        """Those that there are, in no order."""
-        return self._values[: min(self._n, LATELY)]
+        """Return the latest, in no particular order."""
+        return self._values[: min(self._n, RECENT)]
 
 
 @dataclass
 class Scores:
-    """Counts and errors so far; ``to_json`` is what a restarted stream goes on from.
+    """Counts and errors so far; ``to_json`` is what a resumed session continues from.
 
-    Answers that were given while the task was thought to be another one do not count.
+    Answers that were given while the task was inferred differently do not count.
     """
 
     rows: int = 0
@@ -56,7 +56,7 @@ class Scores:
     _pairs: Latest = field(default_factory=lambda: Latest(2), repr=False)
 
     def refuse(self, row: Refused) -> None:
-        """A row that was left out."""
+        """Count a row that was left out."""
         self.bad += 1
         if row.answered:  # it was counted as learned
             self.learned -= 1
@@ -64,7 +64,7 @@ class Scores:
             self.rows += 1
 
     def add(self, rows: Answered) -> None:
-        """Rows that were answered."""
+        """Count rows that were answered."""
         self.rows += len(rows.numbers)
         self.unseen += rows.unseen
         if rows.y is None:
@@ -88,37 +88,37 @@ class Scores:
         self.regressed += n
         self.absolute += float(np.abs(residuals).sum())
         self.squared += float((residuals**2).sum())
-        # Two sets' deviations make that of both (Chan, Golub and LeVeque).
+        # The deviation of both sets from those of each (Chan, Golub and LeVeque).
         apart = float(true.mean()) - self.mean
         self.deviation += float(((true - true.mean()) ** 2).sum())
         self.deviation += apart**2 * before * n / self.regressed
         self.mean += apart * n / self.regressed
 
     def errors(self, task: str) -> dict[str, float | None]:
-        """As a snapshot has them."""
+        """Return the errors by their names in a snapshot."""
         names = ("error", "recent_error", "mae", "recent_mae", "r2", "recent_r2")
-        told: dict[str, float | None] = dict.fromkeys(names)
+        errors: dict[str, float | None] = dict.fromkeys(names)
         if task == CLASSIFY:
-            lately = self._hits.values()
-            told["error"] = self.wrong / self.classified if self.classified else None
-            told["recent_error"] = float(lately.mean()) if len(lately) else None
+            latest = self._hits.values()
+            errors["error"] = self.wrong / self.classified if self.classified else None
+            errors["recent_error"] = float(latest.mean()) if len(latest) else None
         elif self.regressed:
-            told["mae"] = self.absolute / self.regressed
-            told["r2"] = 1 - self.squared / self.deviation if self.deviation else None
+            errors["mae"] = self.absolute / self.regressed
+            errors["r2"] = 1 - self.squared / self.deviation if self.deviation else None
             true, answers = self._pairs.values().T
             if len(true):
                 deviation = float(((true - true.mean()) ** 2).sum())
                 squared = float(((answers - true) ** 2).sum())
-                told["recent_mae"] = float(np.abs(answers - true).mean())
-                told["recent_r2"] = 1 - squared / deviation if deviation else None
-        return told
+                errors["recent_mae"] = float(np.abs(answers - true).mean())
+                errors["recent_r2"] = 1 - squared / deviation if deviation else None
+        return errors
 
     def to_json(self) -> dict[str, Any]:
-        """All but the latest answers."""
+        """Return all but the latest answers as plain JSON."""
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Scores:
-        """Back from JSON."""
+    def from_json(cls, content: dict[str, Any]) -> Scores:
+        """Return the scores that ``to_json`` gave."""
         names = cls().to_json().keys()
-        return cls(**{name: told[name] for name in names})
+        return cls(**{name: content[name] for name in names})

@@ -1,4 +1,4 @@
-"""What a run of a stream is asked to do."""
+"""What a session is to do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from boundary_forest.frames.choosing import Wishes
+from boundary_forest.frames.choosing import Options
 from boundary_forest.frames.columns import Columns
 from boundary_forest.session.problems import StreamError
 
@@ -15,36 +15,29 @@ WARMUP = 1000
 
 @dataclass(frozen=True)
 class Settings:
-    """Options as they were given; None where nothing was said.
+    """The settings of a session; None where nothing was specified.
 
     Parameters
     ----------
-    source, format : str
-        Where rows come from, and in which format.
     target, features, drop, id, task, scaling, missing
-        About columns; see :class:`boundary_forest.frames.choosing.Wishes`.
+        About columns; see :class:`boundary_forest.frames.choosing.Options`.
     warmup : int or None
-        By how many rows columns are decided.
-    on_error : str
-        "stop" or "skip", when a row is bad.
+        Number of rows from which it is decided what columns mean.
     parameters : dict
-        Of the forest, those that were given.
+        The forest's parameters that were specified.
     threads : int or None
-        Threads.
-    load, durable, save, report : Path or None
-        The model to go on with; the folder of a forest that survives crashes; what to write.
+        Number of threads; -1 is one per core.
+    load : Path or None
+        The model file to continue from.
+    durable : Path or None
+        The folder of a forest that survives crashes; created if it does not exist.
     live : bool
-        Whether the source goes on where it was when a durable run ended, and skips nothing.
-    predictions : str or None
-        Where answers go.
-    as_json : bool
-        Whether reports are JSON.
-    answering, teaching : bool
+        Whether the source brings new rows only when a durable session is resumed, so that none
+        must be skipped.
+    predicting, learning : bool
         Whether rows are answered, and whether they are learned.
     """
 
-    source: str
-    format: str | None = None
     target: str | None = None
     features: tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
@@ -53,36 +46,21 @@ class Settings:
     scaling: str | None = None
     missing: str | None = None
     warmup: int | None = None
-    on_error: str = "stop"
     parameters: dict[str, Any] = field(default_factory=dict)
     threads: int | None = None
     load: Path | None = None
     durable: Path | None = None
     live: bool = False
-    save: Path | None = None
-    report: Path | None = None
-    predictions: str | None = None
-    as_json: bool = False
-    answering: bool = True
-    teaching: bool = True
-
-    def check(self) -> None:
-        """Refuse before any work is done what would fail after it."""
-        for option, path in (("--save", self.save), ("--report", self.report)):
-            if path is not None and not path.absolute().parent.is_dir():
-                raise StreamError(f"{option} {path}: there is no folder {path.absolute().parent}")
-            if path is not None and path.is_dir():
-                raise StreamError(f"{option} {path}: it is a folder")
-        if self.save is not None and self.save.resolve() == Path(self.source).resolve():
-            raise StreamError(f"--save {self.save}: it is the source")
+    predicting: bool = True
+    learning: bool = True
 
     def forest_parameters(self) -> dict[str, Any]:
-        """Of a new forest. Its seed is fixed, so that the same rows give the same forest."""
+        """Return the parameters of a new forest; the same rows give the same forest by default."""
         return {"random_state": 0, **self.parameters, "n_jobs": self.threads}
 
-    def wishes(self, target: str) -> Wishes:
-        """About the columns of a new model."""
-        return Wishes(
+    def options(self, target: str) -> Options:
+        """Return the options about the columns of a new model."""
+        return Options(
             target=target,
             features=self.features,
             drop=self.drop,
@@ -92,14 +70,13 @@ class Settings:
             missing=self.missing or "error",
         )
 
-    def wishes_for(self, columns: Columns, where: str) -> Wishes:
-        """About the columns of a model that there is, of which nothing else must be said."""
-        for option in ("target", "task", "scaling", "missing"):
-            said, kept = getattr(self, option), getattr(columns, option)
-            if said is not None and said != kept:
-                name = {"scaling": "scale"}.get(option, option)
-                raise StreamError(f"{where} was begun with --{name} {kept}, not {said}")
-        return Wishes(
+    def options_for(self, columns: Columns) -> Options:
+        """Return the options that an existing model has; ours must not contradict them."""
+        for name in ("target", "task", "scaling", "missing"):
+            given, kept = getattr(self, name), getattr(columns, name)
+            if given is not None and given != kept:
+                raise StreamError(f"{self.origin} was created with {name} {kept!r}, not {given!r}")
+        return Options(
             target=columns.target,
             features=tuple(feature.name for feature in columns.features),
             id=self.id or columns.id,
@@ -108,9 +85,15 @@ class Settings:
             missing=columns.missing,
         )
 
-    def check_parameters(self, forest: Any, where: str) -> None:
-        """Refuse parameters that are not those of a forest that there is."""
-        kept = forest.get_params()
-        for name, said in self.parameters.items():
-            if kept[name] != said:
-                raise StreamError(f"{where} was begun with {name}={kept[name]}, not {said}")
+    def check_parameters(self, kept: dict[str, Any]) -> None:
+        """Raise StreamError if a parameter contradicts that of an existing forest."""
+        for name, given in self.parameters.items():
+            if kept[name] != given:
+                raise StreamError(
+                    f"{self.origin} was created with {name}={kept[name]}, not {given}"
+                )
+
+    @property
+    def origin(self) -> str:
+        """Where an existing model comes from."""
+        return str(self.durable or self.load)

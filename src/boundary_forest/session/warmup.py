@@ -1,9 +1,9 @@
-"""The first rows, by which it is decided what columns mean.
+"""The warm-up: the first rows, from which it is decided what columns mean.
 
-They are answered at once, each by the nearest of the rows before it. Until the decision falls it is
-made provisionally: by the first row, again whenever the number of rows has doubled, and when a row
-does not fit the last one. All of this depends on the rows alone, so that the answers are the same
-whether rows come together or one by one.
+They are answered at once, each by the nearest of the rows before it. Until the decision is final it
+is made provisionally: from the first row, again whenever the number of rows has doubled, and when a
+row does not fit the last one. All of this depends on the rows alone, so that the answers are the
+same whether rows come together or one by one.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.frames.choosing import Wishes, choose
-from boundary_forest.frames.columns import CLASSIFY, Columns, Labels, Positions
+from boundary_forest.frames.choosing import Options, choose
+from boundary_forest.frames.columns import CLASSIFY, Columns, Labels, Positions, Problem
 from boundary_forest.frames.model import empty_forest
 from boundary_forest.frames.values import NothingYetError, as_plain, as_texts, columns_of, joined
-from boundary_forest.session.asking import ask, ask_then_teach, is_taught
 from boundary_forest.session.events import Answered, Event, Refused
+from boundary_forest.session.predicting import predict, predict_then_learn
 
-MANY_TABLES = 16  # of a row each would take long to put together when the decision falls
+MANY_TABLES = 16  # more of them, of a row each, would take long to concatenate in the end
 
 
 @dataclass(frozen=True)
 class _Read:
-    """Rows as the provisional decision has them; it fits the first ``fitting`` of them."""
+    """Rows as read by the provisional decision, which fits the first ``fitting`` of them."""
 
     positions: Positions
     labels: Labels
@@ -39,24 +39,24 @@ class WarmUp:
 
     Parameters
     ----------
-    wishes : Wishes
-        What the user has said about columns.
+    options : Options
+        What the user has specified about columns.
     rows : int
-        How many it takes.
+        Number of rows after which the warm-up is over.
     parameters : dict
-        Of the forest; the metric is that of the answers.
-    answering : bool
-        Whether anybody wants answers.
+        Parameters of the forest; the metric is that of the answers.
+    predicting : bool
+        Whether rows are answered.
     """
 
     def __init__(
-        self, wishes: Wishes, rows: int, parameters: dict[str, Any], *, answering: bool = True
+        self, options: Options, rows: int, parameters: dict[str, Any], *, predicting: bool = True
     ) -> None:
-        self.wishes = wishes
+        self.options = options
         self.rows = rows
-        self.task = wishes.task or CLASSIFY
+        self.task = options.task or CLASSIFY
         self._parameters = parameters
-        self._answering = answering
+        self._predicting = predicting
         self._tables: list[Any] = []
         self._numbers: list[NDArray[np.int64]] = []
         self._columns: Columns | None = None
@@ -65,24 +65,24 @@ class WarmUp:
 
     @property
     def waiting(self) -> int:
-        """How many rows there are."""
+        """Number of rows that wait for the decision."""
         return sum(len(table) for table in self._tables)
 
     @property
     def is_over(self) -> bool:
-        """Whether there are as many as were asked for."""
+        """Whether enough rows wait."""
         return self.waiting >= self.rows
 
     def table(self) -> Any:
-        """All rows that wait, the columns that are wanted."""
+        """Return all rows that wait: their features and their target."""
         return joined(self._tables)
 
     def numbers(self) -> NDArray[np.int64]:
-        """Of these rows in the source."""
+        """Return the numbers of these rows in the source."""
         return np.concatenate(self._numbers)
 
     def take(self, table: Any, numbers: NDArray[np.int64]) -> Iterator[tuple[int, Event]]:
-        """Take rows until it is over: how many are used up, and what comes of them."""
+        """Take rows until it is over; yield how many are used up and what becomes of them."""
         start = 0
         while start < len(table) and not self.is_over:
             waiting = self.waiting
@@ -98,7 +98,7 @@ class WarmUp:
             start += last
 
     def _take_fitting(self, part: Any, numbers: NDArray[np.int64]) -> Iterator[tuple[int, Event]]:
-        """Rows as far as they fit the provisional decision, which is renewed at the next one."""
+        """Take rows as far as the provisional decision fits, which the next row renews."""
         if self._columns is None:
             yield 1, self._take_empty(part, numbers)
             return
@@ -114,14 +114,13 @@ class WarmUp:
             if row > begin:
                 yield from self._take_good(part, numbers, read, slice(begin, row))
             if row < read.fitting:
-                wanted = self.wishes.missing == "drop"
-                yield row + 1, Refused(int(numbers[row]), str(problems[row]), wanted)
+                yield row + 1, self._problem(int(numbers[row]), problems[row])
             begin = row + 1
 
     def _take_good(
         self, part: Any, numbers: NDArray[np.int64], read: _Read, rows: slice
     ) -> Iterator[tuple[int, Event]]:
-        """Rows that can be used, answered by those before them."""
+        """Take rows that can be used, answered from those before them."""
         known = read.labels.known[rows]
         edges = (np.flatnonzero(np.diff(known)) + 1 + rows.start).tolist()
         for begin, end in zip([rows.start, *edges], [*edges, rows.stop], strict=True):
@@ -135,30 +134,31 @@ class WarmUp:
     def _answered(
         self, X: NDArray[Any], y: NDArray[Any] | None, rows: Any, numbers: NDArray[np.int64]
     ) -> Iterator[Event]:
-        if not self._answering:
-            yield Answered(self.task, numbers, rows, X, y, None, None)
+        if not self._predicting:
+            yield Answered(self.task, numbers, rows, X, y)
             return
         if y is None:
-            yield Answered(self.task, numbers, rows, X, y, *ask(self.task, self._forest, X))
+            result = predict(self.task, self._forest, X)
+            yield Answered(self.task, numbers, rows, X, y, result)
             return
         n = 0
-        if not is_taught(self._forest):
+        if self._forest.examples_seen == 0:
             n = 1
             self._forest.partial_fit(X[:1], y[:1])
-            yield Answered(self.task, numbers[:1], rows.slice(0, 1), X[:1], y[:1], None, None)
+            yield Answered(self.task, numbers[:1], rows.slice(0, 1), X[:1], y[:1])
         if n < len(X):
-            said = ask_then_teach(self.task, self._forest, X[n:], y[n:])
-            yield Answered(self.task, numbers[n:], rows.slice(n), X[n:], y[n:], *said)
+            result = predict_then_learn(self.task, self._forest, X[n:], y[n:])
+            yield Answered(self.task, numbers[n:], rows.slice(n), X[n:], y[n:], result)
 
     def _take_empty(self, row: Any, numbers: NDArray[np.int64]) -> Event:
-        """A row of a stream that has had nothing to answer from yet."""
-        if self.wishes.missing != "mean":
+        """Take a row of a stream that has had no value to answer from yet."""
+        if self.options.missing != "mean":
             return self._refused(row, numbers)
         self._keep(row, numbers[:1])
-        return Answered(self.task, numbers[:1], row, np.zeros((1, 0)), None, None, None)
+        return Answered(self.task, numbers[:1], row, np.zeros((1, 0)), None)
 
     def _keep(self, rows: Any, numbers: NDArray[np.int64]) -> None:
-        self._tables.append(self.wishes.wanted(rows))
+        self._tables.append(self.options.select(rows))
         self._numbers.append(numbers)
         if len(self._tables) > MANY_TABLES:
             self._tables = [joined(self._tables)]
@@ -167,12 +167,17 @@ class WarmUp:
         problems: dict[int, Any] = {}
         if self._columns is not None:
             problems = self._columns.labels(row).problems | self._columns.positions(row).problems
-        why = str(problems.get(0, "it has no values"))
-        wanted = self.wishes.missing == "drop" and (0 not in problems or problems[0].missing)
-        return Refused(int(numbers[0]), why, wanted)
+        number = int(numbers[0])
+        if 0 in problems:
+            return self._problem(number, problems[0])
+        return Refused(number, "it has no values", expected=self.options.missing == "drop")
+
+    def _problem(self, number: int, problem: Problem) -> Refused:
+        expected = problem.missing and self.options.missing == "drop"
+        return Refused(number, str(problem), expected, missing=problem.missing)
 
     def _read(self, part: Any) -> _Read:
-        """Rows by the provisional decision, and how many of them it fits."""
+        """Return rows as read by the provisional decision, and how many of them it fits."""
         if self._columns is None:
             nothing = np.zeros(0, dtype=np.int64)
             none = Labels(nothing, nothing.astype(bool), {})
@@ -180,7 +185,7 @@ class WarmUp:
         positions, labels = self._columns.positions(part), self._columns.labels(part)
         rows = [row for row, problem in positions.problems.items() if not problem.missing]
         known = {feature.name for feature in self._columns.features}
-        names = self.wishes.feature_names(part.column_names)
+        names = self.options.feature_names(part.column_names)
         later = columns_of(part, [name for name in names if name not in known])
         for name, values in later.items():  # nothing has been there before
             rows.append(as_texts(as_plain(values, name)).is_valid().index(True).as_py())
@@ -188,22 +193,22 @@ class WarmUp:
         return _Read(positions, labels, min([*rows, *labels.problems, len(part)]))
 
     def _choose(self, row: Any) -> None:
-        """Decide by the rows that wait and one more; a forest of the former, scaled by that."""
+        """Decide from the rows that wait and one more; make a forest of the former."""
         self._chosen_at = self.waiting
-        wishes = self.wishes
+        options = self.options
         if len(self._tables) > 1:
             self._tables = [joined(self._tables)]
-        rows = [*self._tables, wishes.wanted(row)]
+        rows = [*self._tables, options.select(row)]
         try:
             everything = joined(rows)
             try:
-                self._columns = choose(everything, wishes)
+                self._columns = choose(everything, options)
             except NothingYetError:
-                if wishes.task is not None:
+                if options.task is not None:
                     raise
                 # No target has come yet: to classify text is as good a guess as any.
-                wishes = replace(wishes, task=CLASSIFY)
-                self._columns = choose(everything, wishes)
+                options = replace(options, task=CLASSIFY)
+                self._columns = choose(everything, options)
         except NothingYetError:
             self._columns = None
             return
@@ -211,7 +216,7 @@ class WarmUp:
         self._forest = empty_forest(
             self.task, **{**self._parameters, "n_estimators": min(10**6, self.rows + 1)}
         )
-        if self._answering and self._tables:
+        if self._predicting and self._tables:
             before = everything.slice(0, len(everything) - 1)
             positions, labels = self._columns.positions(before), self._columns.labels(before)
             usable = labels.known.copy()

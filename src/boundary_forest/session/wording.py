@@ -1,24 +1,24 @@
-"""How figures are written for people: on the panel, in plain lines and in the report."""
+"""How figures are written on the panel, in plain lines and in the report."""
 
 from __future__ import annotations
 
 import math
 
-ABSENT = "-"  # within ASCII, for terminals that know no more
+ABSENT = "-"  # ASCII, because some terminals support nothing else
 
 
 def count(n: int) -> str:
-    """A whole number, in groups of three digits."""
+    """Return an integer in groups of three digits."""
     return f"{n:,}"
 
 
 def counted(n: int, noun: str) -> str:
-    """So many of something: 1 row, 2 rows."""
+    """Return a count with its noun: 1 row, 2 rows."""
     return f"{count(n)} {noun}" if n == 1 else f"{count(n)} {noun}s"
 
 
 def percent(share: float | None) -> str:
-    """A share as percent, to three digits or so."""
+    """Return a share in percent, to about three digits."""
     if share is None or not math.isfinite(share):
         return ABSENT
     value = 100 * share
@@ -26,7 +26,7 @@ def percent(share: float | None) -> str:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Any number, to so many significant digits; powers of ten only where they are large."""
+    """Return a number to so many significant digits, with a power of ten only if it is large."""
     if value is None or not math.isfinite(value):
         return ABSENT
     if value == 0:
@@ -39,17 +39,17 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def r2(value: float | None) -> str:
-    """A coefficient of determination."""
+    """Return a coefficient of determination as text."""
     return ABSENT if value is None or not math.isfinite(value) else f"{value:.3f}"
 
 
 def rate(per_second: float) -> str:
-    """Rows a second, to three digits, so that it does not jitter."""
+    """Return rows per second to three digits, so that they do not jitter."""
     return number(per_second, 3)
 
 
 def size(n_bytes: float) -> str:
-    """Bytes, in the unit that leaves one to three digits before the point."""
+    """Return bytes in the unit that leaves one to three digits before the point."""
     units = ["B", "kB", "MB", "GB", "TB"]
     value = float(n_bytes)
     while abs(value) >= 999.5 and len(units) > 1:
@@ -59,7 +59,7 @@ def size(n_bytes: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time span in its two largest units."""
+    """Return a time span in its two largest units."""
     if seconds < 59.95:
         return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -70,7 +70,7 @@ def duration(seconds: float) -> str:
 
 
 def short(value: float) -> str:
-    """A number for an axis: 500, 20k, 1.5M."""
+    """Return a number for an axis: 500, 20k, 1.5M."""
     for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= unit:
             return f"{value / unit:.6g}{letter}"
@@ -78,5 +78,5 @@ def short(value: float) -> str:
 
 
 def printable(text: str) -> str:
-    """The text without what would move a cursor or ring a bell."""
+    """Return the text without what would move a cursor or ring a bell."""
     return "".join(c if c.isprintable() else "\ufffd" for c in text)

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A number along an axis, and the style that puts it there."""
+
+    text: str
+    style: str
 
 
 @dataclass(frozen=True)
@@ -15,18 +23,23 @@ class Axis:
     high: float
 
     def at(self, value: float) -> float:
-        """Where the value lies: 0 at the low end, 1 at the high end."""
+        """Return where a value lies: 0 at the low end, 1 at the high end."""
         return (value - self.low) / (self.high - self.low)
 
     def ticks(self, about: int = 5) -> list[float]:
-        """Round numbers within the range, some ``about`` of them."""
+        """Return about ``about`` round numbers within the range."""
         step = _step(self.high - self.low, about)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [i * step for i in range(first, last + 1)]
 
 
+def marks(scale: Axis, write: Callable[[float], str], side: str, about: int = 5) -> list[Mark]:
+    """Return the round numbers of an axis, placed from ``side``: "left" or "bottom"."""
+    return [Mark(write(tick), f"{side}:{100 * scale.at(tick):.2f}%") for tick in scale.ticks(about)]
+
+
 def axis(values: Iterable[float], *, zero: bool = False, tight: bool = False) -> Axis:
-    """An axis for the values: from 0 if ``zero``, and to round numbers unless ``tight``."""
+    """Return an axis for the values: from 0 if ``zero``, to round numbers unless ``tight``."""
     finite = [v for v in values if math.isfinite(v)]
     low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
     if zero:
@@ -42,7 +55,7 @@ def axis(values: Iterable[float], *, zero: bool = False, tight: bool = False) ->
 
 
 def _step(span: float, about: int) -> float:
-    """1, 2 or 5 times a power of ten, of which some ``about`` make the span."""
+    """Return 1, 2 or 5 times a power of ten, about ``about`` of which make the span."""
     rough = span / about
     power = 10.0 ** math.floor(math.log10(rough))
     return next((m * power for m in (1, 2, 5) if rough <= m * power * 1.001), 10 * power)

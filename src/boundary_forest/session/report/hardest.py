@@ -1,4 +1,7 @@
-"""The hardest examples: what was answered, and the stored examples that said so."""
+"""The hardest examples: what was answered, and the stored examples that decided.
+
+All of it was recorded when the row was answered; nothing is worked out anew here.
+"""
 
 from __future__ import annotations
 
@@ -7,188 +10,168 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from boundary_forest.session.deciding import Decision, End
 from boundary_forest.session.progress import HardExample
 from boundary_forest.session.report.axes import axis
-from boundary_forest.session.report.markup import Html, definitions, element, joined
-from boundary_forest.session.report.pictures import picture
-from boundary_forest.session.wording import count, counted, number, percent
+from boundary_forest.session.report.pictures import Picture, picture
+from boundary_forest.session.wording import ABSENT, count, counted, number, percent
 
-ENDS = 8  # stored examples told of each
-VOTES = 5  # classes told of each
-FEATURES = 200  # columns told of each
+ENDS = 8  # stored examples shown of each
+VOTES = 5  # classes shown of each
+FEATURES = 200  # columns shown of each
 
 
 @dataclass(frozen=True)
-class End:
-    """A stored example that trees ended at: how many, and what it weighed for all of them."""
+class Vote:
+    """A class and its share."""
 
-    arrival: Any
-    label: Any
-    distance: Any
-    weight: float
-    trees: int
-
-
-def hardest_examples(examples: Sequence[HardExample]) -> Html:
-    """A card for each."""
-    if not examples:
-        return element("p", "None: no answer was wrong.", class_="quiet")
-    if examples[0].residual is None:
-        said = "The bar is the vote: each class's share of the trees' weight."
-    else:
-        said = "Blue is the truth, orange the answer; the ticks are what the trees found."
-    cards = [_card(example) for example in examples]
-    return joined(element("p", said, class_="quiet"), element("div", *cards, class_="examples"))
+    label: str
+    share: str
+    kind: str
+    style: str
 
 
-def _card(example: HardExample) -> Html:
-    ends = _merged(example.explanation)
-    shown = _strip(example, ends) if example.residual is not None else _votes(example, ends)
-    return element(
-        "article",
-        element("header", _heading(example), picture(example.features)),
-        shown,
-        _found(ends, example.residual is not None),
-        _features(example.features),
-        class_="card example",
-    )
+@dataclass(frozen=True)
+class Pin:
+    """A value along the strip."""
+
+    style: str
+    kind: str = ""
+    title: str = ""
 
 
-def _heading(example: HardExample) -> Html:
+@dataclass(frozen=True)
+class Strip:
+    """The labels that the trees found along a line, with the truth and the answer."""
+
+    ends: list[Pin]
+    pins: list[Pin]
+    low: str
+    high: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """A stored example in the table of those that decided."""
+
+    label: str
+    distance: str
+    weight: str
+    trees: str
+    arrival: int
+
+
+@dataclass(frozen=True)
+class Card:
+    """A hard example, as hardest.html writes it."""
+
+    title: str
+    true: str
+    answered: str
+    remark: str
+    picture: Picture | None
+    votes: list[Vote]
+    more_votes: str
+    strip: Strip | None
+    decided: str
+    ends: list[Found]
+    more_ends: str
+    columns: str
+    features: dict[str, str]
+    more_features: str
+
+
+def note(examples: Sequence[HardExample]) -> str:
+    """Return how to read the cards."""
+    if examples and examples[0].residual is None:
+        return "The bar is the vote: each class's share of the trees' weight."
+    return "Blue is the truth, orange the answer; the ticks are what the trees found."
+
+
+def card(example: HardExample) -> Card:
+    """Return the card of a hard example."""
     is_number = example.residual is not None
-    true, answered = _value(example.true, is_number), _value(example.answered, is_number)
+    ends, features = example.decision.ends, example.features
     if is_number:
-        said = f"off by {_value(example.residual)}"
-    elif example.confidence is not None:
-        said = f"confidence {percent(example.confidence)}"
+        remark = f"off by {_value(example.residual)}"
     else:
-        said = ""
-    return element(
-        "div",
-        element("h3", f"Row {count(example.row)}"),
-        element(
-            "p",
-            element("span", "true ", element("b", true, class_="true")),
-            element("span", "answered ", element("b", answered, class_="false")),
-        ),
-        element("p", said, class_="quiet"),
+        remark = f"confidence {percent(example.confidence)}"
+    return Card(
+        title=f"Row {count(example.row)}",
+        true=_value(example.true, is_number),
+        answered=_value(example.answered, is_number),
+        remark=remark,
+        picture=picture(features),
+        votes=_votes(example),
+        more_votes=_more(len(example.shares) - VOTES),
+        strip=_strip(example) if is_number else None,
+        decided=_decided(example.decision),
+        ends=[_found(end, is_number) for end in ends[:ENDS]],
+        more_ends=_more_ends(ends[ENDS:]),
+        columns=counted(len(features), "column"),
+        features=dict(list(features.items())[:FEATURES]),
+        more_features=_more(len(features) - FEATURES),
     )
 
 
-def _merged(explanation: Sequence[dict[str, Any]]) -> list[End]:
-    """Trees that ended at the same example count together; the weightiest first."""
-    together: dict[Any, End] = {}
-    for i, end in enumerate(explanation):
-        arrival = end.get("arrival")
-        key = ("tree", i) if arrival is None else arrival
-        weight = float(end.get("weight") or 0.0)
-        old = together.get(key)
-        together[key] = End(
-            arrival,
-            end.get("label"),
-            end.get("distance"),
-            weight + (old.weight if old else 0.0),
-            1 + (old.trees if old else 0),
-        )
-    return sorted(together.values(), key=lambda e: (-e.weight, str(e.arrival)))
-
-
-def _votes(example: HardExample, ends: list[End]) -> Html | None:
-    """The classes' shares of the vote, as one bar."""
-    weights: dict[str, float] = {}
-    for end in ends:
-        weights[str(end.label)] = weights.get(str(end.label), 0.0) + end.weight
-    total = sum(weights.values())
-    if total <= 0:
-        return None
-    ranked = sorted(weights.items(), key=lambda item: -item[1])
-    bars, names = [], []
-    for label, weight in ranked[:VOTES]:
+def _votes(example: HardExample) -> list[Vote]:
+    """Return the classes' shares of the vote as they were recorded, the largest first."""
+    votes = []
+    for label, share in example.shares[:VOTES]:
         kind = "true" if label == example.true else "false" if label == example.answered else "else"
-        share = weight / total
-        bars.append(element("span", class_=kind, style=f"width:{100 * share:.2f}%"))
-        names.append(
-            element(
-                "li",
-                element("i", class_=f"key fill {kind}"),
-                f"{label} ",
-                element("b", percent(share)),
-            )
-        )
-    if len(ranked) > VOTES:
-        names.append(element("li", f"and {count(len(ranked) - VOTES)} more", class_="quiet"))
-    bar = element("div", *bars, class_="votes", aria_hidden="true")
-    return joined(bar, element("ul", *names, class_="legend"))
+        votes.append(Vote(label, percent(share), kind, f"width:{100 * share:.2f}%"))
+    return votes
 
 
-def _strip(example: HardExample, ends: list[End]) -> Html | None:
-    """The labels of the trees' ends along a line, with the truth and the answer."""
-    told = [(v, e.weight) for e in ends if (v := _float(e.label)) is not None]
+def _strip(example: HardExample) -> Strip | None:
+    found = [(v, e.weight) for e in example.decision.ends if (v := _float(e.label)) is not None]
     true, answered = _float(example.true), _float(example.answered)
-    if not told or true is None or answered is None:
+    if not found or true is None or answered is None:
         return None
-    scale = axis([v for v, _ in told] + [true, answered], tight=True)
-    heaviest = max(w for _, w in told) or 1.0
-    marks = [
-        element(
-            "i",
-            class_="end",
-            style=f"left:{100 * scale.at(v):.2f}%;opacity:{0.25 + 0.75 * w / heaviest:.2f}",
-            title=f"{number(v)}, weight {percent(w)}",
+    scale = axis([v for v, _ in found] + [true, answered], tight=True)
+    heaviest = max(w or 0.0 for _, w in found) or 1.0
+    ends = [
+        Pin(
+            style=f"{_left(scale.at(v))};opacity:{0.25 + 0.75 * (w or 0.0) / heaviest:.2f}",
+            title=number(v) if w is None else f"{number(v)}, weight {percent(w)}",
         )
-        for v, w in told
+        for v, w in found
     ]
-    for value, kind in ((true, "true"), (answered, "false")):
-        marks.append(element("i", class_=f"pin {kind}", style=f"left:{100 * scale.at(value):.2f}%"))
-    low, high = element("span", number(scale.low)), element("span", number(scale.high))
-    return joined(
-        element("div", *marks, class_="strip", aria_hidden="true"),
-        element("p", low, high, class_="ends quiet"),
+    pins = [Pin(_left(scale.at(true)), "true"), Pin(_left(scale.at(answered)), "false")]
+    return Strip(ends, pins, number(scale.low), number(scale.high))
+
+
+def _left(share: float) -> str:
+    return f"left:{100 * share:.2f}%"
+
+
+def _decided(decision: Decision) -> str:
+    """Return how many examples decided, and for how many trees that is known if not for all."""
+    examples = f"{counted(len(decision.ends), 'stored example')} decided"
+    if decision.is_whole:
+        return examples
+    return f"{examples} {count(decision.known)} of {counted(decision.trees, 'tree')}"
+
+
+def _found(end: End, is_number: bool) -> Found:
+    return Found(
+        label=_value(end.label, is_number),
+        distance=_value(end.distance),
+        weight=ABSENT if end.weight is None else percent(end.weight),
+        trees=count(end.trees),
+        arrival=end.arrival,
     )
 
 
-def _found(ends: list[End], is_number: bool) -> Html | None:
-    if not ends:
-        return None
-    head = element(
-        "tr",
-        *[
-            element("th", t, scope="col", class_=None if t == "label" else "number")
-            for t in ("label", "distance", "weight", "trees", "arrival")
-        ],
-    )
-    rows = [
-        element(
-            "tr",
-            element("td", _value(e.label, is_number)),
-            element("td", _value(e.distance), class_="number"),
-            element("td", percent(e.weight), class_="number"),
-            element("td", count(e.trees), class_="number"),
-            element("td", "" if e.arrival is None else f"#{e.arrival}", class_="number"),
-        )
-        for e in ends[:ENDS]
-    ]
-    rest = ends[ENDS:]
-    more = f"and {count(len(rest))} more, with {percent(sum(e.weight for e in rest))} of the weight"
-    return element(
-        "details",
-        element("summary", f"{counted(len(ends), 'stored example')} decided"),
-        element("table", element("thead", head), element("tbody", *rows), class_="list"),
-        element("p", more, class_="quiet") if rest else None,
-    )
+def _more_ends(ends: Sequence[End]) -> str:
+    weights = [end.weight for end in ends if end.weight is not None]
+    if len(weights) < len(ends) or not ends:
+        return _more(len(ends))
+    return f"{_more(len(ends))}, with {percent(sum(weights))} of the weight"
 
 
-def _features(features: dict[str, str]) -> Html | None:
-    if not features:
-        return None
-    some = dict(list(features.items())[:FEATURES])
-    left = len(features) - len(some)
-    return element(
-        "details",
-        element("summary", counted(len(features), "column")),
-        definitions(some, "features"),
-        element("p", f"and {count(left)} more", class_="quiet") if left else None,
-    )
+def _more(n: int) -> str:
+    return f"and {count(n)} more" if n > 0 else ""
 
 
 def _float(value: Any) -> float | None:
@@ -200,6 +183,6 @@ def _float(value: Any) -> float | None:
 
 
 def _value(value: Any, is_number: bool = True) -> str:
-    """A number to a few digits; a class, and what is no number, as it is."""
+    """Return a number to a few digits; a class, and what is no number, as it is."""
     found = _float(value) if is_number else None
     return str(value) if found is None else number(found)

@@ -7,8 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from boundary_forest.session.report.axes import Axis, axis
-from boundary_forest.session.report.markup import Html, element, figure
+from boundary_forest.session.report.axes import Axis, Mark, axis, marks
 from boundary_forest.session.wording import ABSENT
 
 SIDE = 1000  # of the square that a plot is drawn in, before it is stretched
@@ -26,6 +25,42 @@ class Curve:
     dashed: bool = False
 
 
+@dataclass(frozen=True)
+class Path:
+    """A path of the plot: ``d`` is SVG's, ``kind`` the classes of page.css."""
+
+    d: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Key:
+    """A curve in the legend, and the value that is shown there."""
+
+    color: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A line chart, as the macro ``line_chart`` writes it."""
+
+    title: str
+    note: str | None
+    at: str  # where the values in the legend are from
+    class_: str
+    group: str
+    label: str  # for those who cannot see it
+    hover: str  # JSON, for page.js
+    x_name: str
+    legend: list[Key]
+    paths: list[Path]
+    xs: list[Mark]
+    ys: list[Mark]
+    side: int = SIDE
+
+
 def line_chart(
     title: str,
     xs: Sequence[float],
@@ -41,10 +76,10 @@ def line_chart(
     zero: bool = True,
     rest: int = -1,
     class_: str = "",
-) -> Html:
-    """The card of a chart; those of one ``group`` share xs, and are pointed at together.
+) -> Chart:
+    """Return a chart; those of one ``group`` share xs, and are pointed at together.
 
-    ``rest`` is the place whose values are told while none is pointed at.
+    ``rest`` is the place whose values are shown while none is pointed at.
     """
     across = axis(xs, zero=True, tight=True)
     up = axis(_calm([c.values for c in curves]), zero=zero)
@@ -57,52 +92,51 @@ def line_chart(
     rest %= len(xs)
     at = [x_write(x) for x in xs]
     hover = {"x": positions, "at": at, "y": heights, "text": texts, "rest": rest}
+    values = "; ".join(f"{c.name} {t[rest]}" for c, t in zip(curves, texts, strict=True))
+    return Chart(
+        title=title,
+        note=note,
+        at=at[rest],
+        class_=class_,
+        group=group,
+        label=f"{title}, by {x_name}; {at[rest]}: {values}.",
+        hover=json.dumps(hover, separators=(",", ":")),
+        x_name=x_name,
+        legend=[
+            Key(c.color + _dashes(c), c.name, t[rest]) for c, t in zip(curves, texts, strict=True)
+        ],
+        paths=_paths(up, positions, curves, heights),
+        xs=marks(across, x_tick, "left", 6),
+        ys=marks(up, tick, "bottom"),
+    )
 
+
+def _paths(
+    up: Axis,
+    positions: Sequence[float],
+    curves: Sequence[Curve],
+    heights: Sequence[Sequence[float | None]],
+) -> list[Path]:
+    """Return the grid, the areas and the lines, in the order in which they are drawn."""
     grid = "".join(f"M0 {_y(up.at(t))}H{SIDE}" for t in up.ticks())
-    shapes: list[Html] = [element("path", d=grid, class_="grid")]
-    for curve, hs in zip(curves, heights, strict=True):
-        if curve.area:
-            shapes.append(element("path", d=_area(positions, hs), class_=f"area {curve.color}"))
-    for curve, hs in zip(curves, heights, strict=True):
-        kind = f"line {curve.color}" + (" dashed" if curve.dashed else "")
-        shapes.append(element("path", d=_path(positions, hs), class_=kind))
-    svg = element(
-        "svg", *shapes, viewBox=f"0 0 {SIDE} {SIDE}", preserveAspectRatio="none", aria_hidden="true"
-    )
-    said = "; ".join(f"{c.name} {t[rest]}" for c, t in zip(curves, texts, strict=True))
-    plot = element(
-        "div",
-        element("div", *[_mark(tick(t), "bottom", up.at(t)) for t in up.ticks()], class_="ys"),
-        element("div", svg, class_="area-of-plot"),
-        element("div", *_x_marks(across, x_tick), class_="xs"),
-        class_="plot",
-        role="img",
-        tabindex="0",
-        aria_label=f"{title}, by {x_name}; {at[rest]}: {said}.",
-        data_group=group,
-        data_hover=json.dumps(hover, separators=(",", ":")),
-    )
-    x_label = element("p", x_name, class_="x-name", aria_hidden="true")
-    legend = _legend(curves, [t[rest] for t in texts])
-    return figure(title, legend, plot, x_label, note=note, at=at[rest], class_=class_)
-
-
-def _legend(curves: Sequence[Curve], texts: Sequence[str]) -> Html:
-    """Names and values; the script puts those under the pointer in their place."""
-    items = [
-        element(
-            "li",
-            element("i", class_=f"key {c.color}" + (" dashed" if c.dashed else "")),
-            f"{c.name} ",
-            element("b", t),
-        )
-        for c, t in zip(curves, texts, strict=True)
+    areas = [
+        Path(_area(positions, hs), f"area {curve.color}")
+        for curve, hs in zip(curves, heights, strict=True)
+        if curve.area
     ]
-    return element("ul", *items, class_="legend")
+    lines = [
+        Path(_path(positions, hs), f"line {curve.color}" + _dashes(curve))
+        for curve, hs in zip(curves, heights, strict=True)
+    ]
+    return [Path(grid, "grid"), *areas, *lines]
+
+
+def _dashes(curve: Curve) -> str:
+    return " dashed" if curve.dashed else ""
 
 
 def _calm(rows: Sequence[Sequence[float | None]]) -> list[float]:
-    """The values that set the scale: the first few answers of a stream are often all wrong."""
+    """Return the values that set the scale: the first answers of a stream are often all wrong."""
     settled = []
     for row in rows:
         some = row[int(START * len(row)) :] if len(row) >= 10 else row
@@ -121,7 +155,7 @@ def _y(height: float) -> str:
 
 
 def _runs(xs: Sequence[float], hs: Sequence[float | None]) -> list[list[tuple[float, float]]]:
-    """The points, in runs without a gap."""
+    """Return the points, in runs without a gap."""
     runs: list[list[tuple[float, float]]] = [[]]
     for x, h in zip(xs, hs, strict=True):
         if h is None:
@@ -146,11 +180,3 @@ def _area(xs: Sequence[float], hs: Sequence[float | None]) -> str:
         points = " ".join(f"{SIDE * x:.5g},{_y(h)}" for x, h in run)
         parts.append(f"M{SIDE * run[0][0]:.5g},{SIDE} {points} {SIDE * run[-1][0]:.5g},{SIDE}Z")
     return "".join(parts)
-
-
-def _x_marks(across: Axis, write: Callable[[float], str]) -> list[Html]:
-    return [_mark(write(t), "left", across.at(t)) for t in across.ticks(6)]
-
-
-def _mark(text: str, side: str, share: float) -> Html:
-    return element("span", text, style=f"{side}:{100 * share:.2f}%")

@@ -6,15 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from boundary_forest.session.progress import Snapshot
-from boundary_forest.session.report.lines import Curve, line_chart
-from boundary_forest.session.report.markup import Html, joined
+from boundary_forest.session.report.lines import Chart, Curve, line_chart
 from boundary_forest.session.wording import count, counted, number, percent, r2, rate, short, size
 
 
-def quality(snapshots: Sequence[Snapshot]) -> Html:
-    """Error, or MAE and R2: since the start, and over the latest rows."""
+def quality(snapshots: Sequence[Snapshot]) -> list[Chart]:
+    """Return the charts of the error, or of MAE and R2: overall and recent."""
     if snapshots[-1].task == "classify":
-        return _chart(
+        error = _chart(
             snapshots,
             "Error",
             [
@@ -26,7 +25,8 @@ def quality(snapshots: Sequence[Snapshot]) -> Html:
             note="The share of rows that were answered wrongly, each before it was learned.",
             class_="wide",
         )
-    return joined(
+        return [error]
+    return [
         _chart(
             snapshots,
             "Mean absolute error",
@@ -52,11 +52,11 @@ def quality(snapshots: Sequence[Snapshot]) -> Html:
             zero=False,
             class_="half",
         ),
-    )
+    ]
 
 
-def speed(snapshots: Sequence[Snapshot]) -> Html:
-    """Rows a second."""
+def speed(snapshots: Sequence[Snapshot]) -> Chart:
+    """Return the chart of rows per second."""
     return _chart(
         snapshots,
         "Throughput",
@@ -66,14 +66,14 @@ def speed(snapshots: Sequence[Snapshot]) -> Html:
         ],
         write=lambda v: f"{rate(v)} rows/s",
         tick=short,
-        note="Rows answered and learned in a second.",
+        note="Rows answered and learned per second.",
     )
 
 
-def storage(snapshots: Sequence[Snapshot]) -> Html:
-    """Examples kept, and what they take."""
+def storage(snapshots: Sequence[Snapshot]) -> list[Chart]:
+    """Return the charts of the examples stored and of memory."""
     unit, name = _unit(max(s.memory_bytes for s in snapshots))
-    return joined(
+    return [
         _chart(
             snapshots,
             "Examples stored",
@@ -88,12 +88,12 @@ def storage(snapshots: Sequence[Snapshot]) -> Html:
         _chart(
             snapshots,
             "Memory",
-            [Curve("the process", [s.memory_bytes for s in snapshots], "violet", area=True)],
+            [Curve("process", [s.memory_bytes for s in snapshots], "violet", area=True)],
             write=size,
             tick=lambda v: f"{v / unit:.4g} {name}",
-            note="The most that the whole process has had so far, libraries included.",
+            note="The peak of the whole process so far, libraries included.",
         ),
-    )
+    ]
 
 
 def _chart(
@@ -104,7 +104,7 @@ def _chart(
     write: Callable[[float], str],
     tick: Callable[[float], str],
     **options: Any,
-) -> Html:
+) -> Chart:
     return line_chart(
         title,
         [s.rows for s in snapshots],
@@ -120,7 +120,7 @@ def _chart(
 
 
 def _unit(n_bytes: int) -> tuple[float, str]:
-    """The unit in which so many bytes are few."""
+    """Return the unit in which so many bytes are a small number."""
     return next(
         ((u, n) for u, n in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")) if n_bytes >= u), (1, "B")
     )

@@ -9,15 +9,36 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-
-from boundary_forest.session.report.markup import Html, element
+from dataclasses import dataclass
 
 LARGEST = 64  # pixels along a side
 SMALLEST = 4
 
 
-def picture(features: Mapping[str, str]) -> Html | None:
-    """The row as a grey picture, or None where it is not one."""
+@dataclass(frozen=True)
+class Shade:
+    """The pixels of one shade, as one path."""
+
+    d: str
+    opacity: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A grey picture."""
+
+    width: int
+    height: int
+    shades: list[Shade]
+
+    @property
+    def label(self) -> str:
+        """The text for those who cannot see it."""
+        return f"The row as a picture of {self.width} by {self.height} pixels"
+
+
+def picture(features: Mapping[str, str]) -> Picture | None:
+    """Return the row as a grey picture, or None if it is not one."""
     cells = _cells(list(features))
     if cells is None:
         return None
@@ -34,23 +55,12 @@ def picture(features: Mapping[str, str]) -> Html | None:
         shade = round(15 * (value - low) / (high - low))
         if shade:
             shades.setdefault(shade, []).append(f"M{x} {y}h1v1h-1z")
-    paths = [
-        element("path", d="".join(squares), fill_opacity=f"{shade / 15:.2f}")
-        for shade, squares in sorted(shades.items())
-    ]
-    return element(
-        "svg",
-        *paths,
-        viewBox=f"0 0 {width} {height}",
-        class_="picture",
-        role="img",
-        aria_label=f"The row as a picture of {width} by {height} pixels",
-        shape_rendering="crispEdges",
-    )
+    paths = [Shade("".join(squares), f"{n / 15:.2f}") for n, squares in sorted(shades.items())]
+    return Picture(width, height, paths)
 
 
 def _cells(names: list[str]) -> list[tuple[int, int]] | None:
-    """Line and column of each pixel."""
+    """Return line and column of each pixel."""
     found = [re.fullmatch(r"pixel_?(\d{1,5})(?:_(\d{1,5}))?", name) for name in names]
     matches = [m for m in found if m is not None]
     if len(matches) != len(names) or len(names) < SMALLEST**2:

@@ -1,13 +1,13 @@
-"""Predicted beside true: points where they are few, their density where they are many."""
+"""Predicted against true: points where they are few, their density where they are many."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from boundary_forest.session.report.axes import Axis, axis
-from boundary_forest.session.report.markup import Html, element, figure, joined
+from boundary_forest.session.report.axes import Axis, Mark, axis, marks
 from boundary_forest.session.wording import count, number, percent, short
 
 SIDE = 1000  # of the square that the plot is drawn in
@@ -20,61 +20,101 @@ BARS = 41  # of the histogram; odd, so that one is around zero
 Pair = tuple[float, float]
 
 
-def predicted_versus_true(pairs: Sequence[Pair]) -> Html:
-    """The plot of both, and the histogram of their differences."""
+@dataclass(frozen=True)
+class Point:
+    """A pair, where there are few."""
+
+    x: str
+    y: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Hexagon:
+    """A cell of the density, where there are many; ``level`` is its colour."""
+
+    outline: str
+    level: int
+    title: str
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """The plot of both, as predicted.html writes it."""
+
+    note: str
+    label: str
+    grid: str
+    points: list[Point]
+    cells: list[Hexagon]
+    marks_across: list[Mark]
+    marks_up: list[Mark]
+    side: int = SIDE
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar of the histogram."""
+
+    x: str
+    y: str
+    width: str
+    height: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """The histogram of predicted minus true, as predicted.html writes it."""
+
+    note: str
+    bars: list[Bar]
+    marks: list[Mark]
+    side: int = SIDE
+    middle: float = SIDE / 2
+
+
+def predicted_versus_true(pairs: Sequence[Pair]) -> tuple[Scatter, Histogram] | None:
+    """Return the plot of both and the histogram of their differences; None if there are none."""
     finite = [p for p in pairs if math.isfinite(p[0]) and math.isfinite(p[1])]
-    if not finite:
-        return figure("Predicted and true", element("p", "No answers yet.", class_="quiet"))
-    return joined(_both(finite), _differences(finite))
+    return (_scatter(finite), _differences(finite)) if finite else None
 
 
-def _both(pairs: list[Pair]) -> Html:
+def _scatter(pairs: list[Pair]) -> Scatter:
     scale = _range([v for pair in pairs for v in pair])
     inside = [(t, p) for t, p in pairs if 0 <= scale.at(t) <= 1 and 0 <= scale.at(p) <= 1]
-    ticks = scale.ticks()
     grid = "".join(
-        f"M0 {SIDE * (1 - scale.at(t)):.5g}H{SIDE}M{SIDE * scale.at(t):.5g} 0V{SIDE}" for t in ticks
-    )
-    marks = _points(inside, scale) if len(inside) <= FEW else _hexagons(inside, scale)
-    svg = element(
-        "svg",
-        element("path", d=grid, class_="grid"),
-        *marks,
-        element("path", d=f"M0 {SIDE}L{SIDE} 0", class_="line grey dashed"),
-        viewBox=f"0 0 {SIDE} {SIDE}",
-        role="img",
-        aria_label=f"Predicted against true values of {count(len(inside))} rows",
+        f"M0 {SIDE * (1 - scale.at(t)):.5g}H{SIDE}M{SIDE * scale.at(t):.5g} 0V{SIDE}"
+        for t in scale.ticks()
     )
     left_out = len(pairs) - len(inside)
-    note = "On the dashed line an answer is right; above it, too large. " + (
+    few = len(inside) <= FEW
+    return Scatter(
+        note="On the dashed line an answer is right; above it, too large. "
         f"A sample of {count(len(pairs))} rows"
-        + (f", {count(left_out)} of them outside the plot." if left_out else ".")
+        + (f", {count(left_out)} of them outside the plot." if left_out else "."),
+        label=f"Predicted against true values of {count(len(inside))} rows",
+        grid=grid,
+        points=_points(inside, scale) if few else [],
+        cells=[] if few else _hexagons(inside, scale),
+        marks_across=marks(scale, short, "left"),
+        marks_up=marks(scale, short, "bottom"),
     )
-    down = element("div", *[_mark(short(t), "bottom", scale.at(t)) for t in ticks], class_="ys")
-    along = element("div", *[_mark(short(t), "left", scale.at(t)) for t in ticks], class_="xs")
-    plot = element(
-        "div", down, element("div", svg, class_="area-of-plot"), along, class_="plot square"
-    )
-    names = element("p", "true, across; predicted, upwards", class_="x-name")
-    return figure("Predicted and true", plot, names, note=note, class_="square-card")
 
 
-def _points(pairs: list[Pair], scale: Axis) -> list[Html]:
+def _points(pairs: list[Pair], scale: Axis) -> list[Point]:
     return [
-        element(
-            "circle",
-            element("title", f"true {number(t)}, predicted {number(p)}"),
-            cx=f"{SIDE * scale.at(t):.5g}",
-            cy=f"{SIDE * (1 - scale.at(p)):.5g}",
-            r="9",
-            class_="point",
+        Point(
+            x=f"{SIDE * scale.at(t):.5g}",
+            y=f"{SIDE * (1 - scale.at(p)):.5g}",
+            title=f"true {number(t)}, predicted {number(p)}",
         )
         for t, p in pairs
     ]
 
 
-def _hexagons(pairs: list[Pair], scale: Axis) -> list[Html]:
-    """Cells of equal area, coloured by the logarithm of how many pairs fall into them."""
+def _hexagons(pairs: list[Pair], scale: Axis) -> list[Hexagon]:
+    """Return cells of equal area, coloured by the logarithm of the number of pairs in them."""
     radius = SIDE / HEXAGONS / math.sqrt(3)
     cells = Counter(_cell(SIDE * scale.at(t), SIDE * (1 - scale.at(p)), radius) for t, p in pairs)
     most = math.log1p(max(cells.values()))
@@ -83,15 +123,13 @@ def _hexagons(pairs: list[Pair], scale: Axis) -> list[Html]:
         level = min(LEVELS, 1 + int(LEVELS * math.log1p(n) / most * 0.999))
         true = scale.low + x / SIDE * (scale.high - scale.low)
         answer = scale.low + (1 - y / SIDE) * (scale.high - scale.low)
-        said = f"true {number(true, 3)}, predicted {number(answer, 3)}: {count(n)}"
-        shapes.append(
-            element("path", element("title", said), d=_outline(x, y, radius), class_=f"q{level}")
-        )
+        title = f"true {number(true, 3)}, predicted {number(answer, 3)}: {count(n)}"
+        shapes.append(Hexagon(_outline(x, y, radius), level, title))
     return shapes
 
 
 def _cell(x: float, y: float, radius: float) -> tuple[float, float]:
-    """The centre of the hexagon around the point: the nearer one of two staggered grids'."""
+    """Return the centre of the hexagon around a point: the nearer one of two staggered grids."""
     wide, high = radius * math.sqrt(3), radius * 3
     first = (round(x / wide) * wide, round(y / high) * high)
     second = ((math.floor(x / wide) + 0.5) * wide, (math.floor(y / high) + 0.5) * high)
@@ -107,58 +145,43 @@ def _outline(x: float, y: float, radius: float) -> str:
     )
 
 
-def _differences(pairs: list[Pair]) -> Html:
-    """The histogram of predicted less true."""
+def _differences(pairs: list[Pair]) -> Histogram:
+    """Return the histogram of predicted minus true."""
     errors = sorted(p - t for t, p in pairs)
     reach = max(abs(_quantile(errors, 0.01)), abs(_quantile(errors, 0.99))) or 1.0
     step = 2 * reach / BARS
-    bars = Counter(min(BARS - 1, max(0, math.floor((error + reach) / step))) for error in errors)
-    most = max(bars.values())
+    counts = Counter(min(BARS - 1, max(0, math.floor((error + reach) / step))) for error in errors)
+    most = max(counts.values())
     width = SIDE / BARS
-    shapes = []
-    for i, n in sorted(bars.items()):
+    bars = []
+    for i, n in sorted(counts.items()):
         low, high = -reach + i * step, -reach + (i + 1) * step
         span = f"{number(low, 3)} to {number(high, 3)}"
         if i == 0:
             span = f"below {number(high, 3)}"
         elif i == BARS - 1:
             span = f"above {number(low, 3)}"
-        said = element("title", f"{span}: {count(n)} rows, {percent(n / len(errors))}")
         height = SIDE * 0.96 * n / most
-        shapes.append(
-            element(
-                "rect",
-                said,
+        bars.append(
+            Bar(
                 x=f"{i * width + width * 0.06:.5g}",
                 y=f"{SIDE - height:.5g}",
                 width=f"{width * 0.88:.4g}",
                 height=f"{height:.5g}",
-                class_="column",
+                title=f"{span}: {count(n)} rows, {percent(n / len(errors))}",
             )
         )
-    scale = Axis(-reach, reach)
-    svg = element(
-        "svg",
-        element("path", d=f"M{SIDE / 2} 0V{SIDE}", class_="line grey dashed"),
-        *shapes,
-        viewBox=f"0 0 {SIDE} {SIDE}",
-        preserveAspectRatio="none",
-        role="img",
-        aria_label="Histogram of predicted less true",
-    )
-    along = element(
-        "div", *[_mark(short(t), "left", scale.at(t)) for t in scale.ticks(4)], class_="xs"
-    )
-    plot = element("div", element("div", svg, class_="area-of-plot"), along, class_="plot bare")
     middle = number(_quantile(errors, 0.5), 3)
     tenth, ninetieth = number(_quantile(errors, 0.1), 3), number(_quantile(errors, 0.9), 3)
-    note = f"Eight in ten lie between {tenth} and {ninetieth}; the median is {middle}."
-    names = element("p", "predicted less true", class_="x-name")
-    return figure("Differences", plot, names, note=note, class_="tall-card")
+    return Histogram(
+        note=f"Eight in ten lie between {tenth} and {ninetieth}; the median is {middle}.",
+        bars=bars,
+        marks=marks(Axis(-reach, reach), short, "left", 4),
+    )
 
 
 def _range(values: list[float]) -> Axis:
-    """All values; without the outermost few where those would squash the others."""
+    """Return the range of all values, without the outermost few if those squash the others."""
     values = sorted(values)
     low, high = _quantile(values, FAR), _quantile(values, 1 - FAR)
     whole = axis(values, tight=True)
@@ -170,7 +193,3 @@ def _range(values: list[float]) -> Axis:
 
 def _quantile(ordered: Sequence[float], q: float) -> float:
     return ordered[round(q * (len(ordered) - 1))]
-
-
-def _mark(text: str, side: str, share: float) -> Html:
-    return element("span", text, style=f"{side}:{100 * share:.2f}%")

@@ -3,52 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from boundary_forest.session.report.lines import Curve, line_chart
-from boundary_forest.session.report.markup import Html, element, figure, joined
+from boundary_forest.session.report.lines import Chart, Curve, line_chart
 from boundary_forest.session.wording import count, number, short
 
 SHOWN = 60  # silhouettes at most
 WIDE, HIGH = 100, 120  # the box of one
 
 
-def tree_shapes(depths: Sequence[Sequence[int]]) -> Html:
-    """A card with the forest, and one with nodes by depth."""
-    planted = [tree for tree in depths if sum(tree)]
-    if not planted:
-        return figure("The forest", element("p", "No tree has been planted yet.", class_="quiet"))
-    return joined(_forest(planted), _by_depth(planted))
+@dataclass(frozen=True)
+class Silhouette:
+    """A tree: its outline, and what it says."""
+
+    outline: str
+    title: str
 
 
-def _forest(trees: Sequence[Sequence[int]]) -> Html:
+@dataclass(frozen=True)
+class Shapes:
+    """The forest, and nodes by depth, as trees.html writes them."""
+
+    note: str
+    style: str
+    silhouettes: list[Silhouette]
+    by_depth: Chart
+    width: int = WIDE
+    height: int = HIGH
+
+
+def tree_shapes(depths: Sequence[Sequence[int]]) -> Shapes | None:
+    """Return the shapes of the trees; None if none has been planted."""
+    trees = [tree for tree in depths if sum(tree)]
+    if not trees:
+        return None
     widest = max(max(tree) for tree in trees)
     deepest = max(len(tree) for tree in trees)
     shapes = [_silhouette(i, tree, widest, deepest) for i, tree in enumerate(trees[:SHOWN])]
     shown = f"The first {SHOWN} of {count(len(trees))} trees. " if len(trees) > SHOWN else ""
-    note = shown + "From the root down, as wide as there are nodes at each depth."
-    across = f"--trees:{min(10, max(4, len(shapes)))}"
-    forest = element("div", *shapes, class_="forest", style=across)
-    return figure("The forest", forest, note=note, class_="half")
+    return Shapes(
+        note=shown + "From the root down, as wide as there are nodes at each depth.",
+        style=f"--trees:{min(10, max(4, len(shapes)))}",
+        silhouettes=shapes,
+        by_depth=_by_depth(trees),
+    )
 
 
-def _silhouette(i: int, tree: Sequence[int], widest: int, deepest: int) -> Html:
+def _silhouette(i: int, tree: Sequence[int], widest: int, deepest: int) -> Silhouette:
     step = HIGH / max(1, deepest)
     half = [max(1.2, n / widest * WIDE / 2) for n in tree]
     right = [(WIDE / 2 + w, (d + 0.5) * step) for d, w in enumerate(half)]
     left = [(WIDE - x, y) for x, y in reversed(right)]
     tip, foot = (WIDE / 2, 0.0), (WIDE / 2, min(HIGH, len(tree) * step + step / 2))
-    outline = _smooth([tip, *right, foot, *left])
     peak = max(range(len(tree)), key=tree.__getitem__)
-    said = (
+    title = (
         f"tree {i}: {count(sum(tree))} nodes, depth {len(tree) - 1}; "
         f"most at depth {peak}, {count(tree[peak])}"
     )
-    path = element("path", element("title", said), d=outline)
-    return element("svg", path, viewBox=f"0 0 {WIDE} {HIGH}", role="img", aria_label=said)
+    return Silhouette(_smooth([tip, *right, foot, *left]), title)
 
 
 def _smooth(points: Sequence[tuple[float, float]]) -> str:
-    """A closed curve: through the middles of the sides, bent by the corners."""
+    """Return a closed curve: through the middles of the sides, bent by the corners."""
     middles = [
         ((a[0] + b[0]) / 2, (a[1] + b[1]) / 2)
         for a, b in zip(points, [*points[1:], points[0]], strict=True)
@@ -60,7 +76,7 @@ def _smooth(points: Sequence[tuple[float, float]]) -> str:
     return f"M{start[0]:.4g} {start[1]:.4g}{curves}Z"
 
 
-def _by_depth(trees: Sequence[Sequence[int]]) -> Html:
+def _by_depth(trees: Sequence[Sequence[int]]) -> Chart:
     deepest = max(len(tree) for tree in trees)
     at = [[tree[d] if d < len(tree) else 0 for tree in trees] for d in range(deepest)]
     nodes = [sum(tree) for tree in trees]

@@ -1,7 +1,7 @@
-"""CSV, NDJSON and LIBSVM text, block by block: pyarrow and scikit-learn read what is in a block.
+"""CSV, NDJSON and LIBSVM text, block by block; pyarrow and scikit-learn read what is in a block.
 
-A file and a pipe go the same way, so that they give the same rows. Values of CSV stay text until it
-is known what a column holds.
+Files and pipes are read the same way, so that they give the same rows. Values of CSV stay text
+until it is known what a column holds.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import pyarrow.json
 from sklearn.datasets import load_svmlight_file
 
 from boundary_forest.frames.values import NOTHING, column_of
-from boundary_forest.session.batches import Batch, numbered
 from boundary_forest.session.problems import StreamError
+from boundary_forest.session.sources.batches import Batch, numbered
 
 LIBSVM_TARGET = "target"
 
 
 class CsvRows:
-    """CSV: the first line has the names."""
+    """CSV: the first line names the columns."""
 
     def __init__(self, name: str, blocks: Iterator[bytes]) -> None:
         self._name = name
@@ -41,17 +41,17 @@ class CsvRows:
                 parse_options=pa.csv.ParseOptions(delimiter=self._delimiter),
             ).column_names
         except pa.ArrowInvalid as error:
-            raise StreamError(f"{name}: its first line names no columns ({error})") from error
+            raise StreamError(f"{name}: its first line does not name columns ({error})") from error
         if len(set(self.names)) != len(self.names):
             twice = next(n for n in self.names if self.names.count(n) > 1)
-            raise StreamError(f"{name}: two columns are called {twice!r}")
+            raise StreamError(f"{name}: two columns are named {twice!r}")
 
     def expect_numbers(self, names: list[str]) -> None:
-        """These columns hold numbers, as a rule: what is then read faster is the same."""
+        """Read these columns as numbers where possible, which is faster and gives the same."""
         self._numbers = set(names)
 
     def batches(self) -> Iterator[Batch]:
-        """The rows."""
+        """Yield the rows."""
         row = 1
         for block in self._all_blocks():
             try:
@@ -99,14 +99,14 @@ class CsvRows:
 
 
 class JsonRows:
-    """NDJSON: an object a line; a key that a line lacks has no value there."""
+    """NDJSON: one object per line; a key that a line lacks is a missing value."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self._blocks = blocks
         self._texts: set[str] = set()  # columns that pyarrow would take for times
 
     def batches(self) -> Iterator[Batch]:
-        """The rows."""
+        """Yield the rows."""
         row = 1
         for block in self._blocks:
             if not block.strip():
@@ -134,7 +134,7 @@ class JsonRows:
 
 
 def _read_lines(block: bytes) -> tuple[Any, dict[int, str]]:
-    """Line by line, for what pyarrow refuses as a whole: values of several kinds, or bad lines."""
+    """Read line by line what pyarrow refuses as a whole: values of several kinds, or bad lines."""
     rows, bad = [], {}
     for n, line in enumerate(line for line in block.splitlines() if line.strip()):
         try:
@@ -155,7 +155,7 @@ class LibsvmRows:
     """LIBSVM text: the label is the column ``target``, and index i the column ``f<i>``.
 
     What a row does not mention is 0, so the largest index must be known before the first row: the
-    file is gone through twice.
+    file is read twice.
     """
 
     def __init__(self, name: str, blocks: Callable[[], Iterator[bytes]]) -> None:
@@ -170,12 +170,12 @@ class LibsvmRows:
                 self.total_rows += X.shape[0]
             self.total_rows += len(bad)
         if width == 0:
-            raise StreamError(f"{name}: it has no line of LIBSVM text")
+            raise StreamError(f"{name} has no line of LIBSVM text")
         self._width, self._first = width, 0 if has_zero else 1
         self.names = [LIBSVM_TARGET, *(f"f{i}" for i in range(self._first, width))]
 
     def batches(self) -> Iterator[Batch]:
-        """The rows."""
+        """Yield the rows."""
         row = 1
         for block in self._blocks():
             X, y, bad = self._read(block, self._width)

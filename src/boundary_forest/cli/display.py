@@ -1,4 +1,4 @@
-"""Telling the user how it goes: a panel on a terminal, else plain lines, or JSON."""
+"""Show the user how a session goes: a panel on a terminal, else plain lines, or JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from boundary_forest.cli.panel import LivePanel, plain_line, summary
 from boundary_forest.session.events import Decided, Refused
 from boundary_forest.session.progress import History, Snapshot
 
-MOST_TOLD = 5  # bad rows that are told one by one
+MOST_SHOWN = 5  # bad rows that are shown one by one
 PANEL_SECONDS, LINE_SECONDS = 0.15, 2.0  # between two updates
 
 
@@ -26,11 +26,11 @@ class Display:
     Parameters
     ----------
     console : Console
-        Where; standard error if answers go to standard output.
+        Where to show it; standard error if answers go to standard output.
     as_json : bool
-        Whether reports are JSON, one object a line.
+        Whether progress is reported as JSON, one object per line.
     quiet : bool
-        Whether only problems are told.
+        Whether only problems are reported.
     """
 
     def __init__(self, console: Console, *, as_json: bool = False, quiet: bool = False) -> None:
@@ -42,7 +42,7 @@ class Display:
             self._panel = LivePanel(console)
         self._every = PANEL_SECONDS if self._panel is not None else LINE_SECONDS
         self._last = time.monotonic()
-        self._n_told = 0
+        self._n_shown = 0
 
     def __enter__(self) -> Self:
         if self._panel is not None:
@@ -59,7 +59,7 @@ class Display:
             self._panel.__exit__(kind, error, trace)
 
     def wants(self) -> bool:
-        """Whether an update is due."""
+        """Return whether an update is due."""
         return not self._quiet and time.monotonic() - self._last >= self._every
 
     def update(self, snapshot: Snapshot) -> None:
@@ -73,30 +73,30 @@ class Display:
             self._line(plain_line(snapshot))
 
     def decided(self, decision: Decided) -> None:
-        """Show what was decided, and what is doubtful about it."""
+        """Show what was decided, and what looks wrong about it."""
         if not self._quiet and not self._as_json:
             for choice in decision.choices:
                 self._line(choice)
-        for doubt in decision.doubts:
-            warn(doubt)
+        for warning in decision.warnings:
+            warn(warning)
 
     def refused(self, row: Refused) -> None:
-        """Show the first few rows that are left out."""
-        self._n_told += 1
-        if self._n_told <= MOST_TOLD:
+        """Show the first few of the rows that are left out."""
+        self._n_shown += 1
+        if self._n_shown <= MOST_SHOWN:
             warn(f"row {row.number} is left out: {row.why}")
-        elif self._n_told == MOST_TOLD + 1:
+        elif self._n_shown == MOST_SHOWN + 1:
             warn("further rows that are left out are only counted")
 
     def end(self, history: History) -> None:
-        """Show what it came to."""
+        """Show the closing summary."""
         if self._as_json:
             self._json({"event": "end", **asdict(history.snapshots[-1]), **history.summary})
         elif not self._quiet:
             summary(self.console, history)
 
-    def _json(self, told: dict[str, Any]) -> None:
-        self.console.file.write(json.dumps(told) + "\n")
+    def _json(self, content: dict[str, Any]) -> None:
+        self.console.file.write(json.dumps(content) + "\n")
         self.console.file.flush()
 
     def _line(self, text: str) -> None:
@@ -104,5 +104,5 @@ class Display:
 
 
 def warn(what: str) -> None:
-    """A line to standard error."""
+    """Print a line to standard error."""
     print(f"boundary-forest: {what}", file=sys.stderr, flush=True)

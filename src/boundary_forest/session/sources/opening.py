@@ -1,4 +1,4 @@
-"""Opening a source of rows: which format it is, and who reads it."""
+"""Open a source of rows: detect its format, and choose its reader."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from boundary_forest.session.batches import Batch, Source
-from boundary_forest.session.lines import blocks_of, first_bytes, is_pipe
 from boundary_forest.session.problems import StreamError
-from boundary_forest.session.table_sources import arrow, npz, parquet
-from boundary_forest.session.text_sources import LIBSVM_TARGET, CsvRows, JsonRows, LibsvmRows
+from boundary_forest.session.sources.batches import Batch, Source
+from boundary_forest.session.sources.lines import blocks_of, first_bytes, is_pipe
+from boundary_forest.session.sources.tables import arrow, npz, parquet
+from boundary_forest.session.sources.text import LIBSVM_TARGET, CsvRows, JsonRows, LibsvmRows
 
 FORMATS = ("csv", "ndjson", "parquet", "arrow", "libsvm", "npz")
 _SUFFIXES = {
@@ -46,24 +46,24 @@ def open_source(
     target: str | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Source:
-    """The rows of a file, or of standard input if ``path`` is ``-``.
+    """Return the rows of a file, or of standard input if ``path`` is ``-``.
 
     Parameters
     ----------
     path : str
         A file, which may be compressed by gzip if it is text; a pipe; or ``-``.
     format : str or None
-        One of FORMATS; None: found out.
+        One of FORMATS; detected if omitted.
     target : str or None
-        Which array of an npz file says how many rows there are.
+        The array of an npz file that is the target: it determines the number of rows.
     stopped : callable
-        Asked while a pipe is waited for; true ends the rows.
+        Called while waiting for a pipe; true ends the rows.
     """
     try:
         source = _opened(path, format, target, stopped)
     except _REASONS as error:
-        raise StreamError(_told(path, error)) from error
-    source.batches = _telling(path, source.batches)
+        raise StreamError(_message(path, error)) from error
+    source.batches = _with_messages(path, source.batches)
     return source
 
 
@@ -99,7 +99,7 @@ def _pipe(path: str, format: str | None, stopped: Any) -> Source:
     blocks = blocks_of(path, quoted=quoted, stopped=stopped)
     first = next((block for block in blocks if block.strip()), None)
     if first is None:
-        raise StreamError(f"{name} was empty" if not stopped() else f"{name}: stopped before a row")
+        raise StreamError(f"{name}: stopped before a row" if stopped() else f"{name} was empty")
     _check_text(name, first)
     kind = format or ("ndjson" if first.lstrip().startswith(b"{") else "csv")
     source = _text(name, kind, lambda: chain([first], blocks))
@@ -120,7 +120,7 @@ def _text(name: str, kind: str, blocks: Callable[[], Iterator[bytes]]) -> Source
 
 
 def default_target(source_format: str) -> str | None:
-    """The column to be answered where nobody says which."""
+    """Return the column to predict if none is specified; None if the format has no such column."""
     return LIBSVM_TARGET if source_format == "libsvm" else None
 
 
@@ -148,19 +148,19 @@ def _check_text(name: str, start: bytes) -> None:
         binary = True
     if binary:
         raise StreamError(
-            f"{name} is not text in UTF-8, and no file of Parquet, Arrow or npz: it cannot be read"
+            f"{name} is not text in UTF-8, nor a Parquet, Arrow or npz file: it cannot be read"
         )
 
 
-def _telling(path: str, batches: Iterator[Batch]) -> Iterator[Batch]:
-    """Readers' errors in one line."""
+def _with_messages(path: str, batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Yield the batches; the readers' errors become one line each."""
     try:
         yield from batches
     except _REASONS as error:
-        raise StreamError(_told(path, error)) from error
+        raise StreamError(_message(path, error)) from error
 
 
-def _told(path: str, error: Exception) -> str:
+def _message(path: str, error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{path}: {error.strerror}"
     what = str(error).strip().partition("\n")[0]

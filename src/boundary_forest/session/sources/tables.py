@@ -1,4 +1,4 @@
-"""Parquet, Arrow and npz: tables in files that know their columns, read a batch at a time."""
+"""Parquet, Arrow and npz: files that name their columns, read a batch at a time."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-from boundary_forest.session.batches import BATCH_ROWS, Batch
 from boundary_forest.session.problems import StreamError
+from boundary_forest.session.sources.batches import BATCH_ROWS, Batch
 
 
 def parquet(path: str) -> tuple[list[str], int, Iterator[Batch]]:
-    """Names, number of rows, and the rows of a Parquet file."""
+    """Return the names, the number of rows and the rows of a Parquet file."""
     file = pa.parquet.ParquetFile(path)
     batches = file.iter_batches(batch_size=BATCH_ROWS)
     return file.schema_arrow.names, file.metadata.num_rows, _numbered(batches)
 
 
 def arrow(path: str) -> tuple[list[str], int | None, Iterator[Batch]]:
-    """Names, number of rows if it is told, and the rows of an Arrow IPC or Feather file."""
+    """Return the names, the number of rows if known, and the rows of an Arrow or Feather file."""
     source = pa.memory_map(path)
     try:
         file = pa.ipc.open_file(source)
@@ -36,7 +36,7 @@ def arrow(path: str) -> tuple[list[str], int | None, Iterator[Batch]]:
 
 
 def npz(path: str, target: str) -> tuple[list[str], int, Iterator[Batch]]:
-    """Names, number of rows, and the rows of the arrays that are as long as the target.
+    """Return the names, the number of rows and the rows of the arrays as long as the target.
 
     An array of one dimension is a column; one of two, ``X`` say, gives the columns ``X0``, ``X1``
     and so on.
@@ -48,11 +48,13 @@ def npz(path: str, target: str) -> tuple[list[str], int, Iterator[Batch]]:
             with archive.open(member) as content:
                 shapes[name] = _header(content, path, name)
     if target not in shapes:
-        raise StreamError(f"{path}: there is no array {target!r}; there are {', '.join(shapes)}")
+        raise StreamError(
+            f"{path}: there is no array {target!r}; the arrays are {', '.join(shapes)}"
+        )
     n_rows = shapes[target][0][0] if shapes[target][0] else 0
     used = {n: s for n, s in shapes.items() if len(s[0]) in (1, 2) and s[0][0] == n_rows}
     if len(shapes[target][0]) != 1:
-        raise StreamError(f"{path}: the array {target!r} has not one dimension")
+        raise StreamError(f"{path}: the array {target!r} does not have one dimension")
     names = [column for name, (shape, _) in used.items() for column in _columns(name, shape)]
     tables = _npz_tables(path, {n: members[n] for n in used}, used, n_rows)
     return names, n_rows, _numbered(tables)
@@ -65,12 +67,12 @@ def _header(content: Any, path: str, name: str) -> tuple[tuple[int, ...], np.dty
         (2, 0): np.lib.format.read_array_header_2_0,
     }
     if version not in read:
-        raise StreamError(f"{path}: the array {name!r} is of version {version}")
+        raise StreamError(f"{path}: the array {name!r} is of version {version}, which is not read")
     shape, fortran, dtype = read[version](content)
     if dtype.hasobject:
         raise StreamError(f"{path}: the array {name!r} holds objects, which are not read")
     if fortran and len(shape) > 1:
-        raise StreamError(f"{path}: the array {name!r} is in Fortran's order; save it in C's")
+        raise StreamError(f"{path}: the array {name!r} is in Fortran order; save it in C order")
     return shape, dtype
 
 

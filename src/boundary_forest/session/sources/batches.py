@@ -1,4 +1,4 @@
-"""What every source gives: rows in batches, numbered."""
+"""What every source gives: numbered rows in batches."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Batch:
     Parameters
     ----------
     table : pyarrow.Table
-        Those that could be read.
+        The rows that could be read.
     numbers : ndarray of int64
         Their numbers in the source, from 1.
     bad : dict
-        The numbers of the others, and why.
+        The numbers of the rows that could not be read, and why.
     """
 
     table: Any
@@ -31,7 +31,7 @@ class Batch:
     bad: dict[int, str] = field(default_factory=dict)
 
     def from_row(self, number: int) -> Batch:
-        """Without the rows before this one."""
+        """Return the batch without the rows before this one."""
         first = int(np.searchsorted(self.numbers, number))
         bad = {row: why for row, why in self.bad.items() if row >= number}
         return Batch(self.table.slice(first), self.numbers[first:], bad)
@@ -39,24 +39,24 @@ class Batch:
 
 @dataclass
 class Source:
-    """Rows from somewhere, to be gone through once.
+    """Rows from somewhere, to be iterated over once.
 
     Parameters
     ----------
     name : str
-        Where they come from, for people.
+        Where they come from, for display.
     format : str
         "csv", "ndjson", "parquet", "arrow", "libsvm" or "npz".
     names : list of str or None
-        The columns; None if every row may have others.
+        The columns; None if each row may have others.
     total_rows : int or None
-        How many rows there are, if that is known.
+        Number of rows, if that is known.
     batches : iterator of Batch
         The rows.
     is_pipe : bool
-        Whether rows come as somebody writes them.
+        Whether rows arrive while they are being written.
     expect_numbers : callable
-        Told the names of columns known to hold numbers, which may then be read faster.
+        Takes the names of columns known to hold numbers, which may then be read faster.
     """
 
     name: str
@@ -69,6 +69,6 @@ class Source:
 
 
 def numbered(first: int, n_read: int, bad: dict[int, str]) -> NDArray[np.int64]:
-    """The numbers of the rows that were read, when the first of all has the number ``first``."""
+    """Return the numbers of the rows that were read, if the first of all has number ``first``."""
     every = np.arange(first, first + n_read + len(bad), dtype=np.int64)
     return every[~np.isin(every, list(bad))] if bad else every

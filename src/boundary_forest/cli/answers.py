@@ -1,4 +1,4 @@
-"""Answers as they are made: NDJSON, or CSV if the file is called so; flushed at once."""
+"""Write answers as they are given: NDJSON, or CSV if the file is named so; flushed at once."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import IO, Any
 from boundary_forest.frames.values import ColumnError
 from boundary_forest.session.events import Answered, Refused
 
-TAIL_BYTES = 1 << 24  # of a file, which have all answers that may have to be given again
+TAIL_BYTES = 1 << 24  # at a file's end, which contain all answers that may have to be given again
 _ROW = re.compile(rb'(?:\{"row": )?(\d+)')
 
 
 class AnswerFile:
-    """Where answers go; ``-`` is standard output.
+    """A file of answers; ``-`` is standard output.
 
     Every row gives a record: its number in the source, its id if there is one, the answer and its
-    confidence; or why it was left out. A file that an earlier run has written is kept as far as the
-    row ``after``, where this run begins; if that is None, a file is written anew.
+    confidence; or why it was left out. What an earlier run has written is kept up to the row
+    ``after``, where this run continues; if that is None, the file is written anew.
     """
 
     def __init__(self, path: str, *, id_column: str | None, after: int | None) -> None:
@@ -49,7 +49,7 @@ class AnswerFile:
         self._open.__exit__(*error)
 
     def add(self, rows: Answered) -> None:
-        """Write answers."""
+        """Write the answers to some rows."""
         n = len(rows.numbers)
         columns = [rows.numbers.tolist()]
         if self._id_column is not None:
@@ -64,7 +64,7 @@ class AnswerFile:
         self._to.flush()
 
     def refuse(self, row: Refused) -> None:
-        """Write why there is no answer."""
+        """Write why a row has no answer."""
         if row.answered:
             return
         if self._csv:
@@ -84,7 +84,7 @@ class AnswerFile:
 
 
 def _cut_off(path: str, row: int) -> None:
-    """Remove the records of later rows, and one that was not finished, from the end of a file."""
+    """Remove the records of later rows, and an unfinished one, from the end of a file."""
     if not os.path.exists(path):
         return
     with open(path, "r+b") as file:
@@ -100,7 +100,7 @@ def _cut_off(path: str, row: int) -> None:
 
 
 def _json_lines(names: list[str], columns: list[list[Any]]) -> str:
-    """A JSON object a row; by a template, which takes a third of the time of a call a row."""
+    """Return a JSON object per row; by a template, in a third of the time of a call per row."""
     template = "{" + ", ".join(f"{json.dumps(name)}: %s" for name in names) + "}\n"
     texts = [_json_values(column) for column in columns]
     return "".join([template % row for row in zip(*texts, strict=True)])

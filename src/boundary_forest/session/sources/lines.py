@@ -1,7 +1,7 @@
 """Lines of text in blocks, from a file or from whatever a pipe has ready.
 
 A block ends where a line ends, so that it can be read by itself. From a pipe it is all that has
-come, at once: nobody waits for a block to fill up.
+arrived: nobody waits for a block to fill up.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from boundary_forest.session.problems import StreamError
 
 BLOCK_BYTES = 1 << 20
 LONGEST_LINE = 1 << 26
-POLL_SECONDS = 0.05  # how soon a pipe without data sees that the user wants to stop
+POLL_SECONDS = 0.05  # how soon a pipe without data notices that the session is to stop
 _GZIP = b"\x1f\x8b"
 
 
 def blocks_of(
     path: str, *, quoted: bool | None, stopped: Callable[[], bool] = lambda: False
 ) -> Iterator[bytes]:
-    """Blocks of whole lines; ``-`` is standard input.
+    """Yield blocks of whole lines; ``-`` is standard input.
 
     Parameters
     ----------
     path : str
         A file, which may be compressed by gzip, or a pipe.
     quoted : bool or None
-        Whether a line may go on after a line's end that is in double quotes, as in CSV; None: if
-        the first character is not that of a JSON object.
+        Whether a line continues after a line break within double quotes, as in CSV; None: it does
+        unless the first character is that of a JSON object.
     stopped : callable
-        Asked while a pipe is waited for; true ends the lines.
+        Called while waiting for a pipe; true ends the lines.
     """
     rest = b""
     try:
@@ -55,11 +55,11 @@ def blocks_of(
         if rest:
             yield rest if rest.endswith(b"\n") else rest + b"\n"
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise StreamError(f"{path}: it is damaged ({error})") from error
+        raise StreamError(f"{path} is damaged ({error})") from error
 
 
 def first_bytes(path: str) -> bytes:
-    """How a file begins, uncompressed."""
+    """Return the first bytes of a file, uncompressed."""
     try:
         with open(path, "rb") as file:
             start = file.read(1 << 16)
@@ -68,16 +68,16 @@ def first_bytes(path: str) -> bytes:
                 return file.read(1 << 16)
         return start
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise StreamError(f"{path}: it is damaged ({error})") from error
+        raise StreamError(f"{path} is damaged ({error})") from error
 
 
 def is_pipe(path: str) -> bool:
-    """Whether it comes piece by piece, and cannot be read twice."""
+    """Return whether a source arrives piece by piece, and cannot be read twice."""
     return path == "-" or not stat.S_ISREG(os.stat(path).st_mode)
 
 
 def _whole_lines(block: bytes, quoted: bool) -> int:
-    """Where the last whole line ends."""
+    """Return where the last whole line ends."""
     end = block.rfind(b"\n") + 1
     if quoted and block.count(b'"', 0, end) % 2:  # within quotes: the value began on this line
         end = block.rfind(b"\n", 0, _last_open_quote(block, end)) + 1
@@ -85,7 +85,7 @@ def _whole_lines(block: bytes, quoted: bool) -> int:
 
 
 def _last_open_quote(block: bytes, end: int) -> int:
-    """Where the quotes begin that are still open at ``end``: the last line with an odd number."""
+    """Return where the quotes that are open at ``end`` begin: the last line with an odd number."""
     while True:
         begin = block.rfind(b"\n", 0, end - 1) + 1
         if block.count(b'"', begin, end) % 2:
@@ -113,7 +113,7 @@ def _next(file: BinaryIO) -> bytes:
 
 
 def _pipe_reader(descriptor: int, stopped: Callable[[], bool]) -> Callable[[], bytes]:
-    """What has come since the last call, at least one byte of it; nothing at the end."""
+    """Return what has arrived since the last call, at least one byte; nothing at the end."""
 
     def read() -> bytes:
         while not _ready(descriptor, POLL_SECONDS):

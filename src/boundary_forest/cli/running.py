@@ -1,0 +1,206 @@
+"""The shell around a session: a source into it, events out to files, a report and the terminal."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from boundary_forest.cli.answers import AnswerFile
+from boundary_forest.cli.display import Display
+from boundary_forest.cli.stopping import Stopping
+from boundary_forest.session import Decided, Event, Refused, Session, Settings
+from boundary_forest.session.problems import StreamError
+from boundary_forest.session.report import write_report
+from boundary_forest.session.sources import Source, default_target, open_source
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a command is to do.
+
+    Parameters
+    ----------
+    source : str
+        Where rows come from.
+    settings : Settings
+        What the session does with them.
+    format : str or None
+        The source's format; detected if omitted.
+    on_error : str
+        "stop" or "skip", when a row is bad.
+    save, report : Path or None
+        The files to write the model and the report to.
+    predictions : str or None
+        The file to write the answers to; ``-`` is standard output.
+    as_json : bool
+        Whether progress is reported as JSON.
+    quiet : bool
+        Whether only problems are reported.
+    """
+
+    source: str
+    settings: Settings
+    format: str | None = None
+    on_error: str = "stop"
+    save: Path | None = None
+    report: Path | None = None
+    predictions: str | None = None
+    as_json: bool = False
+    quiet: bool = False
+
+    def check(self) -> None:
+        """Raise StreamError before any work is done for what would fail after it."""
+        for option, path in (("--save", self.save), ("--report", self.report)):
+            if path is not None and not path.absolute().parent.is_dir():
+                raise StreamError(f"{option} {path}: there is no folder {path.absolute().parent}")
+            if path is not None and path.is_dir():
+                raise StreamError(f"{option} {path}: it is a folder")
+        if self.save is not None and self.save.resolve() == Path(self.source).resolve():
+            raise StreamError(f"--save {self.save}: it is the source")
+
+
+class Run:
+    """A run of a job: :meth:`go` does all of it, and returns the exit code."""
+
+    def __init__(self, job: Job, display: Display, stopped: Stopping) -> None:
+        self.job = job
+        self.display = display
+        self.stopped = stopped
+        self._first_refused: Refused | None = None
+        self._answers: AnswerFile | None = None
+
+    def go(self) -> int:
+        """Read, answer, learn, save and report."""
+        self.job.check()
+        recording = self.job.report is not None
+        with ExitStack() as stack:
+            session = stack.enter_context(
+                Session(self.job.settings, stopped=self.stopped, recording=recording)
+            )
+            source = self._open_source(session)
+            broken = False
+            try:
+                try:
+                    with self.display:
+                        self._answers = self._answer_file(session, stack)
+                        self._read(session, source)
+                except BrokenPipeError:  # nobody reads any more: end as if the stream had
+                    broken = True
+                    _discard_output()
+                    self._handle_all(session, session.finish())
+            finally:  # keep what was learned, however the run has ended
+                session.checkpoint()
+                saved = self.job.save is not None and session.save(self.job.save)
+            self._check_some_rows(session)
+            self._end(session, saved, broken)
+        if self.stopped.signal is not None:
+            return 128 + self.stopped.signal
+        return 0
+
+    def _open_source(self, session: Session) -> Source:
+        job = self.job
+        source = open_source(job.source, job.format, target=session.target, stopped=self.stopped)
+        session.name, session.total_rows = source.name, source.total_rows
+        session.begin(source.names, default_target=default_target(source.format))
+        if session.model is not None:
+            features = session.model.columns.features
+            source.expect_numbers([f.name for f in features if f.kind == "number"])
+        return source
+
+    def _answer_file(self, session: Session, stack: ExitStack) -> AnswerFile | None:
+        path = self.job.predictions
+        if path is None:
+            return None
+        after = None
+        if session.is_resumed:
+            after = sys.maxsize if self.job.settings.live else session.resumed
+        return stack.enter_context(AnswerFile(path, id_column=session.id_column, after=after))
+
+    def _read(self, session: Session, source: Source) -> None:
+        for batch in source.batches:
+            self._handle_all(session, session.take(batch))
+            if self.stopped():
+                break
+        self._handle_all(session, session.finish())
+
+    def _handle_all(self, session: Session, events: Iterable[Event]) -> None:
+        for event in events:
+            self._handle(session, event)
+
+    def _handle(self, session: Session, event: Event) -> None:
+        if isinstance(event, Decided):
+            self.display.decided(event)
+        elif isinstance(event, Refused):
+            self._refuse(session, event)
+        else:
+            if self._answers is not None:
+                self._answers.add(event)
+            if self.display.wants():
+                self.display.update(session.snapshot())
+
+    def _refuse(self, session: Session, row: Refused) -> None:
+        self._first_refused = self._first_refused or row
+        if self._answers is not None:
+            self._answers.refuse(row)
+        if self.job.on_error == "stop" and not row.expected:
+            missing = "--missing mean or drop, or " if row.missing else ""
+            where = f"{session.name}: row {row.number}"
+            raise StreamError(f"{where}: {row.why} ({missing}--on-error skip continues)")
+        self.display.refused(row)
+
+    def _check_some_rows(self, session: Session) -> None:
+        scores, first = session.scores, self._first_refused
+        if scores.rows == 0 and not self.stopped():
+            raise StreamError(f"{session.name} has no rows")
+        if first is not None and scores.rows == scores.bad:
+            raise StreamError(
+                f"{session.name}: all {scores.bad:,} rows were left out; row {first.number}: "
+                f"{first.why}"
+            )
+
+    def _end(self, session: Session, saved: bool, broken: bool) -> None:
+        job, history = self.job, session.history()
+        if saved:
+            history.summary["saved"] = str(job.save)
+        elif job.save is not None:
+            history.summary["not saved"] = "nothing was learned"
+        if job.settings.durable is not None:
+            history.summary["kept in"] = str(job.settings.durable)
+        if job.report is not None:
+            write_report(job.report, history)
+            history.summary["report"] = str(job.report)
+        if self.stopped():
+            history.summary["stopped"] = f"after row {session.consumed:,}"
+        if not broken:
+            with suppress(BrokenPipeError):
+                self.display.end(history)
+
+
+def run(job: Job) -> int:
+    """Do the job, and return the exit code."""
+    stream = sys.stderr if job.predictions == "-" else sys.stdout
+    # Elsewhere lines are as long as they need to be, so that other programs can read them.
+    width = None if stream.isatty() else 400
+    console = Console(file=stream, width=width, force_terminal=stream.isatty(), highlight=False)
+    gc.freeze()  # what was imported stays: no row should wait for its garbage collection
+    try:
+        with Stopping() as stopped:
+            display = Display(console, as_json=job.as_json, quiet=job.quiet)
+            return Run(job, display, stopped).go()
+    finally:
+        gc.unfreeze()
+
+
+def _discard_output() -> None:
+    """Discard what is still buffered for a reader that has gone, so that Python can end."""
+    with suppress(OSError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)

@@ -1,0 +1,144 @@
+"""A durable folder belongs to one process at a time, from before there is a forest in it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import weakref
+from pathlib import Path
+from typing import Any, Self
+
+from boundary_forest.estimators.errors import JournalError
+from boundary_forest.files import make_folder
+
+IN_USE = "another process, or this one, has it open"
+
+
+class FolderLock:
+    """A folder that nobody else can reserve or open; made by :func:`reserve`.
+
+    It is released by ``release``, at the end of a ``with`` statement, when it is garbage, and by
+    the system when the process ends, however that comes about.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        opened = _locked(path)
+        self._close = weakref.finalize(self, _close, opened)
+        _held.add(self)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it has not been released."""
+        return self._close.alive
+
+    def release(self) -> None:
+        """Let others open the folder; to release it once more does nothing.
+
+        In a fork this leaves the folder locked by the parent, whose lock is the same one.
+        """
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+def reserve(path: str | os.PathLike[str]) -> FolderLock:
+    """Lock a durable folder before there is a forest to open it with.
+
+    Whoever prepares a forest for a new folder, from the first rows of a stream for example, must
+    know before that no other process does the same.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The folder; it is made if it is not there.
+
+    Returns
+    -------
+    lock : FolderLock
+        To be given to :func:`open_durable` as ``lock``. The durable forest then releases it when it
+        is closed.
+
+    Raises
+    ------
+    JournalError
+        If another process, or this one, has the folder open or has reserved it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from boundary_forest import BoundaryForestClassifier, open_durable
+    >>> from boundary_forest.durable import reserve
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with reserve(folder) as lock:
+    ...         model = BoundaryForestClassifier().fit([[0], [9]], ["a", "b"])  # takes its time
+    ...         with open_durable(folder, model, lock=lock) as forest:
+    ...             forest.predict([[8]]).tolist()
+    ['b']
+    """
+    folder = Path(path)
+    make_folder(folder)
+    return FolderLock(folder)
+
+
+def _locked(folder: Path) -> int | None:
+    """The folder, opened and locked.
+
+    SQLite's own lock is lost as soon as this process closes the database once, whoever opened it:
+    to copy the folder is enough. This one is not. Where there is none, SQLite's lock remains.
+    """
+    try:
+        import fcntl  # not on every system, and the package must be importable all the same
+    except ImportError:
+        return _locked_file(folder / "lock")
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(opened)
+        raise JournalError(f"{folder}: {IN_USE}") from None
+    except OSError:  # a file system that locks no folders has SQLite's lock still
+        pass
+    return opened
+
+
+def _locked_file(path: Path) -> int | None:
+    """Where folders cannot be opened, as on Windows, a file in it is locked instead."""
+    try:
+        msvcrt: Any = importlib.import_module("msvcrt")
+    except ImportError:
+        return None
+    opened = os.open(path, os.O_RDWR | os.O_CREAT)
+    try:
+        msvcrt.locking(opened, msvcrt.LK_NBLCK, 1)
+    except OSError:
+        os.close(opened)
+        raise JournalError(f"{path.parent}: {IN_USE}") from None
+    return opened
+
+
+def _close(opened: int | None) -> None:
+    if opened is not None:
+        os.close(opened)
+
+
+_held: weakref.WeakSet[FolderLock] = weakref.WeakSet()
+
+
+def _leave_to_parent() -> None:
+    """In a fork: the parent keeps its folders locked, and this process does not."""
+    for lock in list(_held):
+        lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)

@@ -1,0 +1,245 @@
+"""Opening a durable folder: its snapshot is loaded, and what the journal has since is learned."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from boundary_forest.durable.batches import unpacked
+from boundary_forest.durable.journal import Journal, Recorded
+from boundary_forest.durable.learner import JOURNAL, RECORD, SNAPSHOT, DurableForest
+from boundary_forest.durable.locking import FolderLock, reserve
+from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.errors import JournalError
+from boundary_forest.files import load_forest, remove_unfinished, save_forest
+from boundary_forest.files.loading import FUNCTIONS
+
+SNAPSHOT_BYTES = 1 << 28
+_FREE = ("n_jobs", "random_state")  # may be given differently when a forest is opened again
+
+
+def open_durable(
+    path: str | os.PathLike[str],
+    model: Any = None,
+    *,
+    snapshot_rows: int | None = None,
+    snapshot_bytes: int | None = SNAPSHOT_BYTES,
+    mmap: bool = False,
+    note: str | None = None,
+    attachments: dict[str, Any] | None = None,
+    redo: bool = False,
+    lock: FolderLock | None = None,
+) -> DurableForest:
+    """Open a folder in which a forest survives crashes; a new one starts with ``model``.
+
+    Every ``partial_fit`` of the forest returns only when its examples are in a journal on the disk.
+    When the folder is opened, the last snapshot is loaded and the journal learned again, which
+    gives the forest that was lost, identical by its fingerprint. A call that had not returned may
+    be there or not, but never in part, unless it was interrupted and the forest lived on.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The folder; it is made if it is not there. One process at a time can have it open.
+    model : estimator or None, default=None
+        What a new folder starts with, fitted or not; it is copied. For a folder that exists it may
+        be left out, unless functions must be given again; else its parameters must be the same.
+    snapshot_rows, snapshot_bytes : int or None, default=None and 2**28
+        A snapshot is saved when the journal has so many examples, or so many bytes; None: not by
+        this measure. ``snapshot`` saves one at any time.
+    mmap : bool, default=False
+        Whether the snapshot's positions stay in its file, as for :func:`boundary_forest.load`.
+    note : str or None, default=None
+        The note that a new folder starts with; of no effect on one that exists.
+    attachments : dict of str to JSON, or None, default=None
+        Documents that go into every snapshot of a new folder; of no effect on one that exists,
+        whose own come back as the forest's ``attachments``.
+    redo : bool, default=False
+        Whether the last call is taken back, unless a snapshot has it, because what the process was
+        about to do with the answers was lost with it: its examples are to be learned again. It is
+        also the way out if learning them ends the process, as a faulty compiled metric may.
+    lock : FolderLock or None, default=None
+        Of this folder, from :func:`boundary_forest.durable.reserve`, if it was locked before; it is
+        released when the forest is closed.
+
+    Returns
+    -------
+    forest : DurableForest
+        A context manager.
+
+    Raises
+    ------
+    JournalError
+        If the journal is damaged or missing, does not belong to the snapshot, or if another process
+        has it open.
+    ModelFileError
+        If the snapshot is damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from boundary_forest import BoundaryForestClassifier, open_durable
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with open_durable(folder, BoundaryForestClassifier()) as forest:
+    ...         forest = forest.partial_fit([[0], [9]], ["a", "b"])
+    ...     with open_durable(folder) as forest:
+    ...         forest.predict([[8]]).tolist()
+    ['b']
+    """
+    for name, value in (("snapshot_rows", snapshot_rows), ("snapshot_bytes", snapshot_bytes)):
+        if value is not None and not value >= 1:
+            raise ValueError(f"{name} must be at least 1 or None, got {value!r}")
+    if model is not None and not isinstance(model, BaseBoundaryForest):
+        raise TypeError(f"model must be a forest of boundary_forest, got {type(model).__name__}")
+    if attachments is not None and RECORD in attachments:
+        raise ValueError(f"attachments must not have {RECORD!r}, which is the journal's own")
+    folder = Path(path)
+    if model is None and not (folder / SNAPSHOT).exists():
+        raise FileNotFoundError(f"{folder} has no forest yet: give the model to begin with")
+    held = reserve(folder) if lock is None else _checked_lock(lock, folder)
+    journal = None
+    try:
+        remove_unfinished(folder)
+        if not (folder / SNAPSHOT).exists():
+            journal = _begin(folder, model, note, attachments or {})
+        functions = _functions(model)
+        forest, kept = load_forest(folder / SNAPSHOT, mmap=mmap, **functions)
+        if model is not None:
+            _check_same(model, forest, folder)
+        included, identity = _record(folder, kept.pop(RECORD, None))
+        if journal is None:
+            _check_there(folder, identity)
+            journal = Journal(folder / JOURNAL, forest.examples_seen)
+        if identity not in (None, journal.identity):
+            raise JournalError(f"{journal.path}: it belongs to another snapshot than {SNAPSHOT}")
+        taken_back = journal.take_back_last(included) if redo else None
+        for recorded in journal.after(included):
+            _learn_again(forest, recorded, journal.path, with_functions=bool(functions))
+        return DurableForest(
+            folder,
+            forest,
+            journal,
+            held,
+            attachments=kept,
+            snapshot_rows=snapshot_rows,
+            snapshot_bytes=snapshot_bytes,
+            # A function may take long for a row, and if it fails, all of its call is taken back.
+            interruptible=bool(functions),
+            taken_back=taken_back,
+        )
+    except BaseException:
+        if journal is not None:
+            journal.close()
+        if lock is None:
+            held.release()
+        raise
+
+
+def _checked_lock(lock: FolderLock, folder: Path) -> FolderLock:
+    if not lock.is_held or not os.path.samefile(lock.path, folder):
+        raise ValueError(f"lock must be held, and that of {folder}; it is of {lock.path}")
+    return lock
+
+
+def _begin(folder: Path, model: Any, note: str | None, attachments: dict[str, Any]) -> Journal:
+    """Make the journal and then the first snapshot of a new folder."""
+    journal = Journal(folder / JOURNAL)
+    try:
+        journal.begin(note)
+        record = {"operation": 0, "journal": journal.identity}
+        save_forest(_beginning(model), folder / SNAPSHOT, {**attachments, RECORD: record})
+    except BaseException:
+        journal.close()
+        raise
+    return journal
+
+
+def _beginning(model: Any) -> Any:
+    """Return what the first snapshot holds: a seed drawn later would differ each time."""
+    if model.examples_seen > 0:
+        return model
+    model = clone(model)
+    model.check_params()  # a folder that starts with wrong ones would be of no use
+    if not isinstance(model.random_state, int | np.integer):
+        seed = int(check_random_state(model.random_state).randint(2**31))
+        model.set_params(random_state=seed)
+    return model
+
+
+def _record(folder: Path, record: Any) -> tuple[int, str | None]:
+    """Return the last operation that the snapshot includes, and the identity of its journal.
+
+    One of an earlier release says neither; no operation of its journal is included then.
+    """
+    if record is None:
+        return 0, None
+    if isinstance(record, dict):
+        included, identity = record.get("operation"), record.get("journal")
+        if type(included) is int and included >= 0 and isinstance(identity, str):
+            return included, identity
+    raise JournalError(f"{folder / SNAPSHOT}: it does not say which operations it includes")
+
+
+def _check_there(folder: Path, identity: str | None) -> None:
+    """Refuse to make a new journal where one was lost: SQLite would delete a log beside it."""
+    journal = folder / JOURNAL
+    if journal.exists() and journal.stat().st_size > 0:
+        return
+    log = journal.with_name(f"{JOURNAL}-wal")
+    if identity is not None or (log.exists() and log.stat().st_size > 0):
+        raise JournalError(
+            f"{journal}: it is missing or empty, and with it what was learned since the snapshot: "
+            f"bring it back, or continue from {folder / SNAPSHOT} (boundary_forest.load) in "
+            "another folder"
+        )
+
+
+def _functions(model: Any) -> dict[str, Any]:
+    if model is None:
+        return {}
+    params = model.get_params(deep=False)
+    return {name: params[name] for name in FUNCTIONS if callable(params.get(name))}
+
+
+def _check_same(model: Any, forest: Any, folder: Path) -> None:
+    if type(model) is not type(forest):
+        raise ValueError(f"{folder} holds a {type(forest).__name__}, not a {type(model).__name__}")
+    kept, given = forest.get_params(deep=False), model.get_params(deep=False)
+    for name in kept.keys() - set(_FREE):
+        if kept[name] != given[name]:
+            raise ValueError(
+                f"{folder} was begun with {name}={kept[name]!r}, and {given[name]!r} is given: "
+                "give the same, or no model"
+            )
+    forest.set_params(n_jobs=given["n_jobs"])
+
+
+def _learn_again(forest: Any, recorded: Recorded, path: Path, *, with_functions: bool) -> None:
+    operation = recorded.operation
+    where = f"{path}: operation {operation.number}"
+    seen = forest.examples_seen
+    if operation.first != seen:
+        raise JournalError(
+            f"{where}: it begins after {operation.first} examples, and the forest has learned "
+            f"{seen} by then"
+        )
+    batch = unpacked(recorded.contents, operation.first, where)
+    if len(batch) != operation.n:
+        raise JournalError(f"{where}: it has {len(batch)} examples, not {operation.n}")
+    batch = batch.head(recorded.kept)
+    try:
+        forest.learn_batch(batch)
+    except MemoryError:
+        raise
+    except Exception as error:
+        if not with_functions:
+            raise JournalError(f"{where}: it cannot be learned again ({error})") from error
+        error.add_note(f"{where}: it cannot be learned again; all before it can")
+        raise  # a function that fails, and perhaps failed then too
+    if forest.examples_seen != operation.first + recorded.kept:
+        raise JournalError(f"{where}: it was not learned whole")

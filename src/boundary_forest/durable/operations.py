@@ -1,0 +1,88 @@
+"""One entry of the journal, as a row of its table, checked before it is believed.
+
+Kinds, so far: ``learn`` holds examples; ``truncate`` follows it if not all of them were learned. A
+kind that comes later needs no other table: what it is about is in ``contents``.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import astuple, dataclass, replace
+from typing import Any, Self
+
+LEARN, TRUNCATE = "learn", "truncate"
+KINDS = (LEARN, TRUNCATE)
+
+TABLE = (
+    "CREATE TABLE operations (number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, "
+    "call INTEGER NOT NULL, first INTEGER NOT NULL, n INTEGER NOT NULL, "
+    "checksum INTEGER NOT NULL, contents BLOB NOT NULL)"
+)
+INSERT = "INSERT INTO operations VALUES (?, ?, ?, ?, ?, ?, ?)"
+HEADERS = "SELECT number, kind, call, first, n, checksum, length(contents) FROM operations"
+CONTENTS = "SELECT contents FROM operations WHERE number = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """All of an entry but for its contents.
+
+    Attributes
+    ----------
+    number : int
+        1 for the first of a folder, and one more for each that follows, for ever.
+    kind : str
+        One of KINDS.
+    call : int
+        The number of the first operation of the call that this one is part of; of a ``truncate``,
+        of the call that it is about.
+    first : int
+        How many examples had been learned before this operation, or before that call.
+    n : int
+        How many examples it holds; of a ``truncate``, how many of that call's count.
+    checksum : int
+        CRC-32 of all of this and of the contents.
+    """
+
+    number: int
+    kind: str
+    call: int
+    first: int
+    n: int
+    checksum: int = 0
+
+    @classmethod
+    def of_row(cls, row: tuple[Any, ...]) -> tuple[Self, int]:
+        """Return what HEADERS gives of an operation, and the length of its contents.
+
+        ValueError if it cannot be one.
+        """
+        number, kind, call, first, n, checksum, n_bytes = row
+        for value in (number, call, first, n, checksum, n_bytes):
+            if type(value) is not int or value < 0:
+                raise ValueError("it has a column that is not a number from 0")
+        if kind not in KINDS:
+            raise ValueError(f"it is of kind {str(kind)[:40]!r}, which this release does not know")
+        if call > number:
+            raise ValueError("it belongs to a call that comes later")
+        if kind == LEARN and n == 0:
+            raise ValueError("it holds no examples")
+        return cls(number, kind, call, first, n, checksum), n_bytes
+
+    def sealed(self, contents: bytes) -> Operation:
+        """Return the operation with the checksum that goes with these contents."""
+        line = json.dumps(astuple(replace(self, checksum=0)))
+        return replace(self, checksum=zlib.crc32(contents, zlib.crc32(line.encode())))
+
+    def row(self, contents: bytes) -> tuple[Any, ...]:
+        """Return the row of the table that holds this operation with these contents."""
+        return (*astuple(self.sealed(contents)), contents)
+
+    def check(self, contents: Any) -> bytes:
+        """Return the contents; ValueError if they are not those it was written with."""
+        if not isinstance(contents, bytes):
+            raise ValueError("its contents are not bytes")
+        if self.sealed(contents) != self:
+            raise ValueError("it has another checksum than it was written with")
+        return contents

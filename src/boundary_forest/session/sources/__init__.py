@@ -1,0 +1,10 @@
+"""Sources of rows: files and pipes of CSV, NDJSON and LIBSVM text, Parquet, Arrow and npz files.
+
+``opening.py`` detects the format, ``lines.py`` cuts text into blocks, ``text.py`` and ``tables.py``
+read rows, and ``batches.py`` is what all of them give.
+"""
+
+from boundary_forest.session.sources.batches import Batch, Source
+from boundary_forest.session.sources.opening import FORMATS, default_target, open_source
+
+__all__ = ["FORMATS", "Batch", "Source", "default_target", "open_source"]
