@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from contextlib import AbstractContextManager
 
 
@@ -15,6 +17,11 @@ class Turns:
     """
 
     def __init__(self) -> None:
+        self.renew()
+        _all.add(self)
+
+    def renew(self) -> None:
+        """Begin with a lock that nobody holds."""
         self._lock = threading.RLock()
         self._owned = threading.Condition(self._lock)
 
@@ -25,3 +32,16 @@ class Turns:
         except RuntimeError:
             return self._lock
         raise RuntimeError("a metric must not call the forest that is calling it")
+
+
+_all: weakref.WeakSet[Turns] = weakref.WeakSet()
+
+
+def _renew_all() -> None:
+    """Drop the locks of threads that are not in a forked child; the engine does so with its own."""
+    for turns in list(_all):
+        turns.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_all)
