@@ -23,6 +23,12 @@ namespace {
 
 using Labels = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using RankArray = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Where classes stand, by code; none, and they stand by their codes.
+Ranks ranks_in(const std::optional<RankArray>& given) {
+  return given ? Ranks(given->data(), given->shape(0)) : Ranks();
+}
 
 // One published state of a forest, held as long as this lives.
 class PySnapshot {
@@ -109,13 +115,16 @@ class Forest {
     });
   }
 
-  nb::object predict_then_learn(const Array2d& X, const Labels& y, std::size_t n_jobs,
-                                const nb::object& ids) {
+  // predict_then_learn or estimate_then_learn
+  template <auto method>
+  nb::object answer_then_learn(const Array2d& X, const Labels& y, std::size_t n_jobs,
+                               const nb::object& ids, const std::optional<RankArray>& ranks) {
     const RowsView rows = rows_to_learn(X, y);
     const Ids names = ids_to_learn(ids, rows.n);
     Table<double> answers;
     saying_how_far(rows, [&, forest = forest_](std::size_t& learned) {
-      answers = forest->predict_then_learn(rows, y.data(), run_with(n_jobs), learned, names);
+      answers =
+          ((*forest).*method)(rows, y.data(), run_with(n_jobs), learned, names, ranks_in(ranks));
     });
     return to_numpy(std::move(answers));
   }
@@ -138,10 +147,14 @@ class Forest {
         without_gil([&, forest = forest_] { return forest->apply(rows, run_with(n_jobs)); }));
   }
 
-  nb::object estimate(const Array2d& X, std::size_t n_jobs) {
+  // predict or estimate
+  template <auto method>
+  nb::object answer(const Array2d& X, std::size_t n_jobs, const std::optional<RankArray>& ranks) {
     const RowsView rows = view(X);
-    return to_numpy(
-        without_gil([&, forest = forest_] { return forest->estimate(rows, run_with(n_jobs)); }));
+    std::optional<Table<double>> answers = without_gil([&, forest = forest_] {
+      return ((*forest).*method)(rows, run_with(n_jobs), ranks_in(ranks));
+    });
+    return answers ? to_numpy(std::move(*answers)) : nb::none();
   }
 
   nb::tuple neighbors(const Array2d& X, std::size_t n, std::size_t n_jobs) {
@@ -171,9 +184,8 @@ class Forest {
                                   to_numpy(std::move(path.distances.values), {n})));
     }
     const std::size_t n = paths.weights.size();
-    const std::size_t length = paths.estimate.size();
     return nb::make_tuple(trees, to_numpy(std::move(paths.weights), {n}),
-                          to_numpy(std::move(paths.estimate), {1, length}),
+                          to_numpy(std::move(paths.estimate)),
                           to_tuple(std::move(paths.examples), forest_->params()));
   }
 
@@ -393,11 +405,20 @@ NB_MODULE(_core, m) {
                    "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
                    "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> None"),
            "Learn all rows at once, each tree in an order of its own.")
-      .def("predict_then_learn", &Forest::predict_then_learn, "X"_a, "y"_a, "n_jobs"_a,
-           "ids"_a = nb::none(),
+      .def("predict_then_learn", &Forest::answer_then_learn<&BoundaryForest::predict_then_learn>,
+           "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none(), "ranks"_a = nb::none(),
            nb::sig("def predict_then_learn(self, X: numpy.typing.NDArray[typing.Any], y: "
                    "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
-                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None, ranks: "
+                   "numpy.typing.NDArray[numpy.uint32] | None = None) -> "
+                   "numpy.typing.NDArray[numpy.float64]"),
+           "Learn rows in order, and return the prediction for each from just before.")
+      .def("estimate_then_learn", &Forest::answer_then_learn<&BoundaryForest::estimate_then_learn>,
+           "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none(), "ranks"_a = nb::none(),
+           nb::sig("def estimate_then_learn(self, X: numpy.typing.NDArray[typing.Any], y: "
+                   "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None, ranks: "
+                   "numpy.typing.NDArray[numpy.uint32] | None = None) -> "
                    "numpy.typing.NDArray[numpy.float64]"),
            "Learn rows in order, and return the estimate of each from just before.")
       .def("check_ids", &Forest::check_ids, "ids"_a,
@@ -414,10 +435,17 @@ NB_MODULE(_core, m) {
            nb::sig("def apply(self, X: numpy.typing.NDArray[typing.Any], n_jobs: int) -> "
                    "numpy.typing.NDArray[numpy.uint64]"),
            "Return the arrival number of the example that each tree ends at.")
-      .def("estimate", &Forest::estimate, "X"_a, "n_jobs"_a,
-           nb::sig("def estimate(self, X: numpy.typing.NDArray[typing.Any], n_jobs: int) -> "
-                   "numpy.typing.NDArray[numpy.float64]"),
-           "Return what E makes of the examples that the trees end at.")
+      .def("predict", &Forest::answer<&BoundaryForest::predict>, "X"_a, "n_jobs"_a,
+           "ranks"_a = nb::none(),
+           nb::sig("def predict(self, X: numpy.typing.NDArray[typing.Any], n_jobs: int, ranks: "
+                   "numpy.typing.NDArray[numpy.uint32] | None = None) -> typing.Any"),
+           "Return the label vector that E makes of the examples that the trees end at; None if a "
+           "class has no rank yet.")
+      .def("estimate", &Forest::answer<&BoundaryForest::estimate>, "X"_a, "n_jobs"_a,
+           "ranks"_a = nb::none(),
+           nb::sig("def estimate(self, X: numpy.typing.NDArray[typing.Any], n_jobs: int, ranks: "
+                   "numpy.typing.NDArray[numpy.uint32] | None = None) -> typing.Any"),
+           "Return the same, but in a vote each class's share, by rank.")
       .def("neighbors", &Forest::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a,
            nb::sig(neighbors_signature), "Return distances, arrival numbers and ids.")
       .def("found", &Forest::found, "X"_a, "n_jobs"_a,

@@ -219,7 +219,7 @@ def test_predict_then_learn_answers_as_asking_and_learning_one_by_one(case):
     case = {**case, "offline": False, "cuts": [0, 1]}
     X, y = case["X"], case["y"]
     together, apart = engine_forest(case), engine_forest(case)
-    answers = together.predict_then_learn(X[1:], y[1:], case["n_jobs"])
+    answers = together.estimate_then_learn(X[1:], y[1:], case["n_jobs"])
     for i in range(1, len(X)):
         answer = apart.estimate(X[i : i + 1], 1)[0].tolist()
         apart.learn(X[i : i + 1], y[i : i + 1], 1)

@@ -133,28 +133,42 @@ void BoundaryForest::learn_offline(const RowsView& rows, const double* labels, c
 void BoundaryForest::learn(const RowsView& rows, const double* labels, const Run& run,
                            std::size_t& learned, const Ids& ids) {
   Learning learning = begin_learning();
-  learn_rows(learning, rows, labels, ids, run, learned, nullptr);
+  learn_rows(learning, rows, labels, ids, run, learned, {});
 }
 
 Table<double> BoundaryForest::predict_then_learn(const RowsView& rows, const double* labels,
                                                  const Run& run, std::size_t& learned,
-                                                 const Ids& ids) {
+                                                 const Ids& ids, Ranks ranks) {
+  return answers_then_learn(rows, labels, run, learned, ids, {.ranks = ranks});
+}
+
+Table<double> BoundaryForest::estimate_then_learn(const RowsView& rows, const double* labels,
+                                                  const Run& run, std::size_t& learned,
+                                                  const Ids& ids, Ranks ranks) {
+  return answers_then_learn(rows, labels, run, learned, ids, {.shares = votes(), .ranks = ranks});
+}
+
+Table<double> BoundaryForest::answers_then_learn(const RowsView& rows, const double* labels,
+                                                 const Run& run, std::size_t& learned,
+                                                 const Ids& ids, Asked asked) {
   Learning learning = begin_learning();
   if (progress_.seen == 0) throw std::logic_error("the forest has not learned anything yet");
-  std::size_t columns = params_.label_length;
-  if (params_.estimator == Estimator::shepard_vote) {
-    columns = progress_.n_classes;
-    for (std::size_t i = 0; i < rows.n; ++i)
-      columns = std::max(columns, static_cast<std::size_t>(labels[i]) + 1);
-  }
-  Table<double> answers{rows.n, columns, std::vector<double>(rows.n * columns)};
-  learn_rows(learning, rows, labels, ids, run, learned, &answers);
-  return answers;
+  std::size_t n_classes = progress_.n_classes;
+  for (std::size_t i = 0; votes() && i < rows.n; ++i)
+    n_classes = std::max(n_classes, static_cast<std::size_t>(labels[i]) + 1);
+  if (!asked.ranks.empty() && asked.ranks.size() < n_classes)
+    throw std::logic_error("a class has no rank");
+  std::size_t length = params_.label_length;
+  if (asked.shares) length = std::max(n_classes, asked.ranks.size());
+  Table<double> out{rows.n, length};
+  asked.out = &out;
+  learn_rows(learning, rows, labels, ids, run, learned, asked);
+  return out;
 }
 
 void BoundaryForest::learn_rows(Learning& learning, const RowsView& rows, const double* labels,
                                 const Ids& ids, const Run& run, std::size_t& learned,
-                                Table<double>* answers) {
+                                const Asked& asked) {
   learned = 0;
   if (ids.kind() != params_.ids && rows.n > 0)
     throw std::logic_error("ids must come with every batch or with none");
@@ -168,12 +182,8 @@ void BoundaryForest::learn_rows(Learning& learning, const RowsView& rows, const 
       // The first n_T examples make a block of their own: with the last of them the trees begin.
       std::size_t n = std::min(rows.n - begin, block_rows(progress_.seen));
       if (!planted()) n = std::min<std::size_t>(n, params_.n_T - progress_.seen);
-      std::span<double> block_answers;
-      if (answers != nullptr)
-        block_answers =
-            std::span(answers->values).subspan(begin * answers->columns, n * answers->columns);
       learn_block(rows.slice(begin, n, params_.n_features), labels + begin * params_.label_length,
-                  ids, begin, run, block_answers);
+                  ids, begin, run, asked);
       begin += n;
       if (may_fail() && begin < rows.n) continue;  // so that the whole call can be taken back
       publish();
@@ -188,12 +198,12 @@ void BoundaryForest::learn_rows(Learning& learning, const RowsView& rows, const 
 }
 
 void BoundaryForest::learn_block(const RowsView& rows, const double* labels, const Ids& ids,
-                                 std::size_t first_id, const Run& run, std::span<double> answers) {
+                                 std::size_t begin, const Run& run, const Asked& asked) {
   const std::size_t n_T = params_.n_held();
   const bool planted = this->planted();
-  const Slot first = store_.stage(rows.data, labels, rows.n, progress_.seen, ids, first_id);
+  const Slot first = store_.stage(rows.data, labels, rows.n, progress_.seen, ids, begin);
   StackMemory memory;
-  std::pmr::vector<Leaf> v(answers.empty() ? 0 : rows.n * n_T, &memory);
+  std::pmr::vector<Leaf> v(asked.out != nullptr ? rows.n * n_T : 0, &memory);
   if (planted) {
     BFTrain(first, rows.n, run, v.empty() ? nullptr : v.data());
   } else if (!v.empty()) {
@@ -207,8 +217,8 @@ void BoundaryForest::learn_block(const RowsView& rows, const double* labels, con
   }
   take_note_of_labels(first, rows.n);
   progress_.seen += rows.n;
-  for (std::size_t y = 0, columns = answers.size() / rows.n; y * n_T < v.size(); ++y)
-    E(std::span<const Leaf>(v).subspan(y * n_T, n_T), answers.subspan(y * columns, columns));
+  for (std::size_t y = 0; y * n_T < v.size(); ++y)
+    answer(asked, begin + y, std::span<const Leaf>(v).subspan(y * n_T, n_T));
   if (planted) {
     close_block(first);
     return;

@@ -95,28 +95,64 @@ Table<Arrival> BoundaryForest::apply(const RowsView& rows, const Run& run) {
   return out;
 }
 
-Table<double> BoundaryForest::estimate(const RowsView& rows, const Run& run) {
+std::optional<Table<double>> BoundaryForest::predict(const RowsView& rows, const Run& run,
+                                                     Ranks ranks) {
+  return answers(rows, run, {.ranks = ranks});
+}
+
+std::optional<Table<double>> BoundaryForest::estimate(const RowsView& rows, const Run& run,
+                                                      Ranks ranks) {
+  return answers(rows, run, {.shares = votes(), .ranks = ranks});
+}
+
+std::optional<Table<double>> BoundaryForest::answers(const RowsView& rows, const Run& run,
+                                                     Asked asked) {
   Reading reading(publication_);
-  const bool vote = params_.estimator == Estimator::shepard_vote;
-  const std::size_t length = vote ? reading.version.n_classes : params_.label_length;
-  Table<double> out{rows.n, length, std::vector<double>(rows.n * length)};
-  for_each_answer(rows, run, reading, [&](std::size_t row, std::span<const Leaf> v) {
-    E(v, std::span(out.values).subspan(row * length, length));
-  });
+  const std::size_t n_classes = reading.version.n_classes;
+  if (!asked.ranks.empty() && asked.ranks.size() < n_classes) return std::nullopt;
+  std::size_t length = params_.label_length;
+  if (asked.shares) length = std::max(n_classes, asked.ranks.size());
+  Table<double> out{rows.n, length};
+  asked.out = &out;
+  for_each_answer(rows, run, reading,
+                  [&](std::size_t row, std::span<const Leaf> v) { answer(asked, row, v); });
   return out;
 }
 
-void BoundaryForest::E(std::span<const Leaf> v, std::span<double> out) const {
+void BoundaryForest::answer(const Asked& asked, std::size_t row, std::span<const Leaf> v) const {
+  const std::span<double> out = asked.out->row(row);
+  if (!votes()) return E_label(v, out);
+  StackMemory memory;
+  const std::pmr::vector<Vote> votes = E_vote(v, &memory);
+  if (asked.shares)
+    for (const Vote& vote : votes) out[rank_of(vote.code, asked.ranks)] = vote.share;
+  else
+    out[0] = winner(votes, asked.ranks).code;
+}
+
+std::pmr::vector<double> BoundaryForest::distances(std::span<const Leaf> v,
+                                                   std::pmr::memory_resource* memory) const {
+  std::pmr::vector<double> d(v.size(), memory);
+  for (std::size_t i = 0; i < v.size(); ++i) d[i] = settings_->d->distance(v[i].reduced);
+  return d;
+}
+
+std::pmr::vector<Vote> BoundaryForest::E_vote(std::span<const Leaf> v,
+                                              std::pmr::memory_resource* memory) const {
+  std::pmr::vector<double> weights = distances(v, memory);
+  const double sum = shepard_weights(weights);
+  return shepard_vote(v, weights, sum, store_, memory);
+}
+
+void BoundaryForest::E_label(std::span<const Leaf> v, std::span<double> out) const {
   if (params_.estimator == Estimator::nearest) {
     std::copy_n(store_.label(nearest(v, store_).example), out.size(), out.begin());
     return;
   }
   StackMemory memory;
-  std::pmr::vector<double> weights(v.size(), &memory);
-  for (std::size_t i = 0; i < v.size(); ++i) weights[i] = settings_->d->distance(v[i].reduced);
+  std::pmr::vector<double> weights = distances(v, &memory);
   const double sum = shepard_weights(weights);
-  const bool vote = params_.estimator == Estimator::shepard_vote;
-  (vote ? shepard_vote : shepard_mean)(v, weights, sum, store_, out);
+  shepard_mean(v, weights, sum, store_, out);
 }
 
 namespace {
@@ -197,9 +233,17 @@ Paths BoundaryForest::paths(const RowsView& row) {
                               : d.distance(v_i.reduced));
   const double sum = shepard_weights(out.weights);  // 0 for the closest: it decides alone
   for (double& weight : out.weights) weight /= sum;
-  const bool vote = params_.estimator == Estimator::shepard_vote;
-  out.estimate.resize(vote ? version.n_classes : params_.label_length);
-  E(v, out.estimate);
+  if (!votes()) {
+    out.estimate = {1, params_.label_length};
+    E_label(v, out.estimate.row(0));
+    return out;
+  }
+  out.estimate.columns = 2;
+  for (const Vote& vote : E_vote(v, std::pmr::get_default_resource())) {
+    out.estimate.values.insert(out.estimate.values.end(),
+                               {static_cast<double>(vote.code), vote.share});
+    ++out.estimate.rows;
+  }
   return out;
 }
 

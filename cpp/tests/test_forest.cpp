@@ -108,7 +108,7 @@ CASE("the forest and its answers do not depend on the number of threads") {
       CHECK(same(many->state(), one->state()));
       const RowsView queries = stream.rows(700, 50);
       CHECK(many->apply(queries, Run{n_jobs}).values == one->apply(queries, Run{}).values);
-      CHECK(many->estimate(queries, Run{n_jobs}).values == one->estimate(queries, Run{}).values);
+      CHECK(many->estimate(queries, Run{n_jobs})->values == one->estimate(queries, Run{})->values);
       CHECK(many->neighbors(queries, 4, Run{n_jobs}).arrivals.values ==
             one->neighbors(queries, 4, Run{}).arrivals.values);
     }
@@ -164,7 +164,7 @@ CASE("an example is known at once: ask it, and its class comes back") {
   const auto forest = forest_for(stream.params);
   for (std::size_t y = 0; y < stream.n; ++y) {
     learn(*forest, stream, y, 1);
-    const Table<double> share = forest->estimate(stream.rows(y, 1), Run{});
+    const Table<double> share = *forest->estimate(stream.rows(y, 1), Run{});
     const auto best = std::max_element(share.values.begin(), share.values.end());
     CHECK_EQ(static_cast<double>(best - share.values.begin()), stream.labels[y]);
   }
@@ -178,7 +178,7 @@ CASE("an example is known at once: ask it, and its target comes back within epsi
   const auto forest = forest_for(params);
   for (std::size_t y = 0; y < stream.n; ++y) {
     learn(*forest, stream, y, 1);
-    const Table<double> mean = forest->estimate(stream.rows(y, 1), Run{});
+    const Table<double> mean = *forest->estimate(stream.rows(y, 1), Run{});
     CHECK(euclidean_label_distance(mean.values.data(), stream.labels_from(y), 2) <=
           0.3 * (1 + 1e-12));
   }
@@ -188,7 +188,7 @@ CASE("a vote is made of shares that sum to one") {
   const Stream stream = cube(params_for(Task::classes, 10, 3, 4), 600, 8);
   const auto forest = forest_for(stream.params);
   learn(*forest, stream, 0, 300);
-  const Table<double> share = forest->estimate(stream.rows(300, 300), Run{});
+  const Table<double> share = *forest->estimate(stream.rows(300, 300), Run{});
   CHECK_EQ(share.columns, std::size_t{4});
   for (std::size_t y = 0; y < share.rows; ++y) {
     double sum = 0.0;

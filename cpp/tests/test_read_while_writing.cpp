@@ -75,7 +75,7 @@ Answer ask(BoundaryForest& forest, const Scenario& scenario, int question) {
   Answer answer;
   try {
     if (question == apply) return forest.apply(scenario.queries, run).values;
-    if (question == estimate) append(answer, forest.estimate(scenario.queries, run).values);
+    if (question == estimate) append(answer, forest.estimate(scenario.queries, run)->values);
     if (question == nearest || question == neighbors) {
       const Neighbors found = forest.neighbors(scenario.queries, question == nearest ? 1 : 3, run);
       answer = found.arrivals.values;

@@ -114,7 +114,7 @@ CASE("rows that are no numbers give answers, if wrong ones, and learning goes on
     const auto restored = forest_for(stream.params);
     restored->restore(state, {.data = rows->data(), .bytes = rows->size(), .owner = rows});
     CHECK_EQ(restored->apply(stream.rows(0, 100), {}).rows, 100U);
-    CHECK_EQ(restored->estimate(stream.rows(0, 100), {}).rows, 100U);
+    CHECK_EQ(restored->estimate(stream.rows(0, 100), {})->rows, 100U);
     CHECK_EQ(restored->neighbors(stream.rows(0, 100), 9, {}).distances.rows, 100U);
     const std::size_t all = state.examples.arrivals.size();
     CHECK_EQ(restored->neighbors(stream.rows(0, 3), all, {}).distances.rows, 3U);

@@ -18,6 +18,7 @@
 #include <memory>
 #include <memory_resource>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -47,7 +48,9 @@ template <class T>
 struct Table {
   std::size_t rows = 0;
   std::size_t columns = 0;
-  std::vector<T> values;
+  std::vector<T> values = std::vector<T>(rows * columns);
+
+  std::span<T> row(std::size_t i) { return std::span(values).subspan(i * columns, columns); }
 };
 
 // Examples taken out of the store.
@@ -80,7 +83,8 @@ struct Paths {
   std::vector<Found> trees;
   Examples examples;  // the distinct ones, by arrival
   std::vector<double> weights;
-  std::vector<double> estimate;  // as estimate() would have it
+  Table<double> estimate;  // E = Shepard vote: code and share of each class that has votes; else
+                           // one row, as estimate() would have it
 };
 
 // A forest's content in 128-bit hashes that neither depend on the layout of memory nor need all of
@@ -129,10 +133,13 @@ class BoundaryForest : private Forkable {
   void learn(const RowsView& rows, const double* labels, const Run& run, std::size_t& learned,
              const Ids& ids = {});
 
-  // Learns likewise, and returns what estimate() would have said of each row just before it was
-  // learned, for one descent a tree. The forest must have learned something before.
+  // Learn likewise, and return what predict() or estimate() would have said of each row just before
+  // it was learned, for one descent a tree. The forest must have learned something before, and ranks
+  // must be those of all classes, those of these labels too.
   Table<double> predict_then_learn(const RowsView& rows, const double* labels, const Run& run,
-                                   std::size_t& learned, const Ids& ids = {});
+                                   std::size_t& learned, const Ids& ids = {}, Ranks ranks = {});
+  Table<double> estimate_then_learn(const RowsView& rows, const double* labels, const Run& run,
+                                    std::size_t& learned, const Ids& ids = {}, Ranks ranks = {});
 
   // The paper's offline variant (OBF), for a forest that is still empty: tree i is shown its own
   // shuffle of all rows, and its root is the first of that.
@@ -150,8 +157,13 @@ class BoundaryForest : private Forkable {
   // The arrival number of the locally closest example in each tree: rows x trees.
   Table<Arrival> apply(const RowsView& rows, const Run& run);
 
-  // E = Shepard vote: rows x class codes. E = Shepard mean or nearest: rows x label_length.
-  Table<double> estimate(const RowsView& rows, const Run& run);
+  // The label that E makes of what the trees find: rows x label_length. E = Shepard vote: the code of
+  // the class with the largest share, the first by rank among equals. Without ranks, classes rank
+  // by code; nothing is returned where the forest knows more classes than there are ranks.
+  std::optional<Table<double>> predict(const RowsView& rows, const Run& run, Ranks ranks = {});
+
+  // E = Shepard vote: each class's share, rows x classes, by rank. Otherwise as predict().
+  std::optional<Table<double>> estimate(const RowsView& rows, const Run& run, Ranks ranks = {});
 
   // n = 1: E = nearest, the paper's retrieval. n > 1: the n best of the distinct examples that the
   // descents compared; of all that are stored where those are fewer. Needs n <= examples stored.
@@ -206,8 +218,23 @@ class BoundaryForest : private Forkable {
   void BFQuery(const QueryRows& queries, const Version& version, Leaf* v, const Run& run,
                Counts& cost);
 
-  // E on the examples that the trees found.
-  void E(std::span<const Leaf> v, std::span<double> out) const;
+  // E on the examples that the trees found, in its two forms; see combine.hpp.
+  std::pmr::vector<Vote> E_vote(std::span<const Leaf> v, std::pmr::memory_resource* memory) const;
+  void E_label(std::span<const Leaf> v, std::span<double> out) const;
+  std::pmr::vector<double> distances(std::span<const Leaf> v,
+                                     std::pmr::memory_resource* memory) const;
+  bool votes() const { return params_.estimator == Estimator::shepard_vote; }
+
+  // Where answers go, and what they are: labels, or each class's share by rank.
+  struct Asked {
+    Table<double>* out = nullptr;  // none: nothing is asked
+    bool shares = false;
+    Ranks ranks;
+  };
+  void answer(const Asked& asked, std::size_t row, std::span<const Leaf> v) const;
+  std::optional<Table<double>> answers(const RowsView& rows, const Run& run, Asked asked);
+  Table<double> answers_then_learn(const RowsView& rows, const double* labels, const Run& run,
+                                   std::size_t& learned, const Ids& ids, Asked asked);
 
   // A tree and what the learner knows of it.
   struct Grown {
@@ -223,9 +250,9 @@ class BoundaryForest : private Forkable {
     std::unique_lock<std::mutex> block;
   };
   void learn_rows(Learning& learning, const RowsView& rows, const double* labels, const Ids& ids,
-                  const Run& run, std::size_t& learned, Table<double>* answers);
-  void learn_block(const RowsView& rows, const double* labels, const Ids& ids, std::size_t first_id,
-                   const Run& run, std::span<double> answers);
+                  const Run& run, std::size_t& learned, const Asked& asked);
+  void learn_block(const RowsView& rows, const double* labels, const Ids& ids, std::size_t begin,
+                   const Run& run, const Asked& asked);
   std::pmr::vector<double> thresholds(Slot first, std::size_t n,
                                       std::pmr::memory_resource* memory) const;
   void take_note_of_labels(Slot first, std::size_t n);

@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <memory_resource>
 #include <span>
+#include <vector>
 
 #include "boundary_forest/boundary_tree.hpp"
 #include "boundary_forest/example_store.hpp"
@@ -30,13 +33,43 @@ inline double shepard_weights(std::span<double> d) {
   return sum;
 }
 
-// The share of the weights that each class gets; out has one entry a class code.
-inline void shepard_vote(std::span<const Leaf> v, std::span<const double> weights, double sum,
-                         const ExampleStore& store, std::span<double> out) {
-  std::fill(out.begin(), out.end(), 0.0);
+struct Vote {
+  std::uint32_t code;
+  double share;
+};
+
+// The classes that the trees name, by code, and the share of the weights that each gets. There may
+// be many more classes than trees, so nothing here is as long as their list.
+inline std::pmr::vector<Vote> shepard_vote(std::span<const Leaf> v, std::span<const double> weights,
+                                           double sum, const ExampleStore& store,
+                                           std::pmr::memory_resource* memory) {
+  std::pmr::vector<std::uint64_t> by_code(v.size(), memory);  // the code, then the tree
   for (std::size_t i = 0; i < v.size(); ++i)
-    out[static_cast<std::size_t>(*store.label(v[i].example))] += weights[i];
-  for (double& share : out) share /= sum;
+    by_code[i] = static_cast<std::uint64_t>(*store.label(v[i].example)) << 32 | i;
+  if (!std::is_sorted(by_code.begin(), by_code.end())) std::sort(by_code.begin(), by_code.end());
+  std::pmr::vector<Vote> votes(memory);
+  for (const std::uint64_t code_and_tree : by_code) {
+    const auto code = static_cast<std::uint32_t>(code_and_tree >> 32);
+    if (votes.empty() || votes.back().code != code) votes.push_back({code, 0.0});
+    votes.back().share += weights[static_cast<std::uint32_t>(code_and_tree)];
+  }
+  for (Vote& vote : votes) vote.share /= sum;
+  return votes;
+}
+
+// Where class codes stand among the classes; without ranks, in the order of their codes.
+using Ranks = std::span<const std::uint32_t>;
+
+inline std::uint32_t rank_of(std::uint32_t code, Ranks ranks) {
+  return ranks.empty() ? code : ranks[code];
+}
+
+// The class with the largest share; among equals, the first by rank.
+inline const Vote& winner(std::span<const Vote> votes, Ranks ranks) {
+  return *std::min_element(votes.begin(), votes.end(), [&](const Vote& a, const Vote& b) {
+    if (a.share != b.share) return a.share > b.share;
+    return rank_of(a.code, ranks) < rank_of(b.code, ranks);
+  });
 }
 
 // The weighted mean of the label vectors.

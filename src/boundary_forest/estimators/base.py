@@ -7,7 +7,7 @@ compiled engine.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from numbers import Integral
 from typing import Any, ClassVar
@@ -226,9 +226,9 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         reset: bool = False,
         classes: Any = None,
         ids: Any = None,
-        answers: Callable[[Fitted, NDArray[np.float64]], NDArray[Any]] | None = None,
-    ) -> NDArray[Any] | None:
-        """Learn; with ``answers``, return what it makes of the estimates from before each row."""
+        how: str = "learn",
+    ) -> tuple[Fitted, NDArray[np.float64] | None]:
+        """Learn, and return whose learning it was and what the engine's method ``how`` said."""
         with self.learning_paused():
             if reset and self._recorder is not None:
                 raise TypeError(
@@ -239,10 +239,9 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
             if fitted is None:
                 self._validate_params()
             batch = checked_batch(self, fitted, X, y, classes=classes, ids=ids)
-            how = "predict_then_learn" if answers is not None else "learn"
             how = "learn_offline" if reset and self.offline else how
-            estimates = self._learn_checked(fitted, batch, how)
-            return None if answers is None else answers(self._learned(), np.asarray(estimates))
+            said = self._learn_checked(fitted, batch, how)
+            return self._learned(), said
 
     def _learn_checked(
         self, fitted: Fitted | None, batch: Batch, how: str = "learn"

@@ -36,13 +36,9 @@ def slices(n_rows: int, n_features: int) -> Iterator[slice]:
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """The answers about successive blocks as one; each an array, or a tuple of arrays.
-
-    A later block may know more classes, which are later columns: earlier ones had no vote.
-    """
+    """The answers about successive blocks as one; each an array, or a tuple of arrays."""
     if len(parts) == 1:
         return parts[0]
     if isinstance(parts[0], tuple):
         return tuple(joined(same) for same in zip(*parts, strict=True))
-    width = max(part.shape[1] for part in parts)
-    return np.concatenate([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in parts])
+    return np.concatenate(parts)

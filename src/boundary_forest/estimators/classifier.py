@@ -13,6 +13,8 @@ from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.labels import ClassLabels
 from boundary_forest.estimators.prequential import PredictThenLearnMixin
 
+Shares = tuple[NDArray[np.float64], NDArray[Any]]  # of each class in each row, and the classes
+
 
 class BoundaryForestClassifier(ClassifierMixin, PredictThenLearnMixin, BaseBoundaryForest):
     """Online nearest-neighbour classification with a Boundary Forest.
@@ -160,8 +162,7 @@ class BoundaryForestClassifier(ClassifierMixin, PredictThenLearnMixin, BaseBound
         >>> forest.predict([[1], [8]]).tolist()
         ['a', 'b']
         """
-        fitted, estimates = self._estimated(X)
-        return fitted.labels.answers(estimates)
+        return self._predicted(X)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return each class's share of the Shepard-weighted votes.
@@ -184,8 +185,7 @@ class BoundaryForestClassifier(ClassifierMixin, PredictThenLearnMixin, BaseBound
         array([[1., 0.],
                [0., 1.]])
         """
-        fitted, estimates = self._estimated(X)
-        return _labels(fitted).shares(estimates)[0]
+        return _joined(self._query_blocks(X, _shares)[1])
 
     def predict_proba_then_learn(self, X: Any, y: Any, *, ids: Any = None) -> NDArray[np.float64]:
         """Return what ``predict_then_learn`` does, but shares of the votes instead of classes.
@@ -213,7 +213,7 @@ class BoundaryForestClassifier(ClassifierMixin, PredictThenLearnMixin, BaseBound
         array([[0., 1.],
                [1., 0.]])
         """
-        return self._predicted_then_learned(X, y, ids, _shares)
+        return self._answered_then_learned(X, y, ids, "estimate_then_learn")[1]
 
 
 def _labels(fitted: Fitted) -> ClassLabels:
@@ -221,5 +221,23 @@ def _labels(fitted: Fitted) -> ClassLabels:
     return fitted.labels
 
 
-def _shares(fitted: Fitted, estimates: NDArray[np.float64]) -> NDArray[np.float64]:
-    return _labels(fitted).shares(estimates, fitted.engine.n_classes)[0]
+def _shares(fitted: Fitted, rows: NDArray[Any], n_threads: int) -> Shares:
+    engine = fitted.engine
+    while True:
+        table = _labels(fitted).shown_table(engine.n_classes)
+        shares = engine.estimate(rows, n_threads, table.ranks)
+        if shares is not None:  # else a class was published meanwhile
+            return shares, table.classes
+
+
+def _joined(parts: list[Shares]) -> NDArray[np.float64]:
+    """The shares of successive blocks; a later one may know more classes, which had no share."""
+    if len(parts) == 1:
+        return parts[0][0]
+    classes = parts[-1][1]
+    every = np.zeros((sum(len(shares) for shares, _ in parts), len(classes)))
+    start = 0
+    for shares, known in parts:
+        every[start : start + len(shares), np.searchsorted(classes, known)] = shares
+        start += len(shares)
+    return every

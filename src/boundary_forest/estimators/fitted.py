@@ -108,6 +108,13 @@ class Fitted:
         trees = {name: getattr(self.settings, name) for name in TREE_PARAMETERS}
         return {**trees, **self.labels.parameters}
 
+    def predicted(self, rows: NDArray[Any], n_threads: int) -> NDArray[np.float64]:
+        """Return the engine's label vector for each row."""
+        engine, labels = self.engine, self.labels
+        while (found := engine.predict(rows, n_threads, labels.ranks(engine.n_classes))) is None:
+            pass  # a class was published since
+        return np.asarray(found)
+
     def trees(self) -> list[Tree]:
         """Return each tree's nodes and their parents, by arrival number."""
         state = self.engine.snapshot().state(with_positions=False)

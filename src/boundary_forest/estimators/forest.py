@@ -197,7 +197,7 @@ class BoundaryForest(BaseBoundaryForest):
         engine, threads = fitted.engine, n_threads(self.n_jobs)
         E = fitted.parameters["estimator"]
         if not callable(E):
-            return fitted.labels.answers(engine.estimate(rows, threads))
+            return fitted.labels.answers(fitted.predicted(rows, threads))
         places, distances, (positions, labels, arrivals, _) = engine.found(rows, threads)
         answers = []
         for y, found, d in zip(rows, places, distances, strict=True):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -145,7 +146,7 @@ def learn(
         How many threads may be used.
     become : callable
         Called with the fitted forest if the engine has published anything.
-    how : {"learn", "learn_offline", "predict_then_learn"}, default="learn"
+    how : {"learn", "learn_offline", "predict_then_learn", "estimate_then_learn"}, default="learn"
         The engine's method.
     recorder : Recorder or None, default=None
         Whoever writes the batch down.
@@ -166,6 +167,8 @@ def _learned(
     """Learn the parts of a batch in order."""
     batch, engine = ready.batch, ready.fitted.engine
     method, said, before = getattr(engine, how), [], engine.seen
+    if how.endswith("_then_learn"):  # all classes of the batch are known by now, and will be met
+        method = partial(method, ranks=ready.fitted.labels.ranks())
     ids = None if batch.ids is None else engine_ids(batch.ids)
     try:
         for part in parts:

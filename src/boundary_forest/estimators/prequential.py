@@ -15,7 +15,7 @@ from boundary_forest.estimators.fitted import Fitted
 class PredictThenLearnMixin:
     """Adds ``predict_then_learn`` to an estimator that has ``_learn``."""
 
-    _learn: Callable[..., NDArray[Any] | None]
+    _learn: Callable[..., tuple[Fitted, NDArray[np.float64] | None]]
 
     def predict_then_learn(self, X: Any, y: Any, *, ids: Any = None) -> NDArray[Any]:
         """Return the answer to each example from just before it is learned, and learn it.
@@ -49,25 +49,17 @@ class PredictThenLearnMixin:
         >>> bool((answers == y[1:]).mean() > 0.85)
         True
         """
-        return self._predicted_then_learned(X, y, ids, answers_of)
+        fitted, labels = self._answered_then_learned(X, y, ids, "predict_then_learn")
+        return fitted.labels.answers(labels)
 
-    def _predicted_then_learned(
-        self,
-        X: Any,
-        y: Any,
-        ids: Any,
-        answers: Callable[[Fitted, NDArray[np.float64]], NDArray[Any]],
-    ) -> NDArray[Any]:
+    def _answered_then_learned(
+        self, X: Any, y: Any, ids: Any, how: str
+    ) -> tuple[Fitted, NDArray[np.float64]]:
         check_is_fitted(
             self,
             msg="This %(name)s instance is not fitted yet, so it has nothing to answer with. Call "
             "partial_fit with at least one example before predict_then_learn.",
         )
-        learned = self._learn(X, y, ids=ids, answers=answers)
-        assert learned is not None
-        return learned
-
-
-def answers_of(fitted: Fitted, estimates: NDArray[np.float64]) -> NDArray[Any]:
-    """Return what estimates mean that were made while the forest learned."""
-    return fitted.labels.answers(estimates, fitted.engine.n_classes)
+        fitted, answers = self._learn(X, y, ids=ids, how=how)
+        assert answers is not None
+        return fitted, answers

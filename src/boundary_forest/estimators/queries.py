@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,10 @@ from boundary_forest.estimators.element_type import as_queries
 from boundary_forest.estimators.errors import as_count
 from boundary_forest.estimators.explanation import Explanation, explanation_of
 from boundary_forest.estimators.fingerprint import fingerprint_of
-from boundary_forest.estimators.fitted import Fitted, Forest, Tree
+from boundary_forest.estimators.fitted import Fitted, Tree
 from boundary_forest.estimators.ids import names_of
+
+T = TypeVar("T")
 
 
 class QueryMixin:
@@ -57,7 +59,7 @@ class QueryMixin:
         >>> forest.apply([[8]])
         array([[1, 1, 1]])
         """
-        _, arrivals = self._queried(X, lambda engine, rows, n: engine.apply(rows, n))
+        _, arrivals = self._queried(X, lambda fitted, rows, n: fitted.engine.apply(rows, n))
         return np.asarray(arrivals, dtype=np.int64)
 
     def kneighbors(self, X: Any, n_neighbors: int = 5, return_distance: bool = True) -> Any:
@@ -98,8 +100,8 @@ class QueryMixin:
         """Distances, arrival numbers and names of the neighbours, and whose they are."""
         n = as_count(n_neighbors)
 
-        def query(engine: Forest, rows: NDArray[Any], threads: int) -> tuple[NDArray[Any], ...]:
-            return named_neighbors(engine.neighbors(rows, n, threads))
+        def query(fitted: Fitted, rows: NDArray[Any], threads: int) -> tuple[NDArray[Any], ...]:
+            return named_neighbors(fitted.engine.neighbors(rows, n, threads))
 
         fitted, (distances, arrivals, names) = self._queried(X, query)
         return fitted, distances, arrivals, names
@@ -199,20 +201,26 @@ class QueryMixin:
         with self.learning_paused():
             return fingerprint_of(fitted)
 
-    def _queried(
-        self, X: Any, query: Callable[[Forest, NDArray[Any], int], Any]
-    ) -> tuple[Fitted, Any]:
-        """What the engine answers for all rows of X, and the fitted forest that it belongs to."""
+    def _query_blocks(
+        self, X: Any, query: Callable[[Fitted, NDArray[Any], int], T]
+    ) -> tuple[Fitted, list[T]]:
+        """The answers to each block of rows, and the fitted forest that they come from."""
         fitted = self._learned()
         X = checked_positions(self, X, fitted)
         threads = n_threads(self.n_jobs)
-        return fitted, joined(
-            [query(fitted.engine, rows, threads) for rows in row_blocks(X, as_queries)]
-        )
+        return fitted, [query(fitted, rows, threads) for rows in row_blocks(X, as_queries)]
 
-    def _estimated(self, X: Any) -> tuple[Fitted, NDArray[np.float64]]:
-        """The engine's estimates, and the fitted forest that they are of."""
-        return self._queried(X, lambda engine, rows, threads: engine.estimate(rows, threads))
+    def _queried(
+        self, X: Any, query: Callable[[Fitted, NDArray[Any], int], Any]
+    ) -> tuple[Fitted, Any]:
+        """The answers to all rows as one, and the fitted forest that they come from."""
+        fitted, parts = self._query_blocks(X, query)
+        return fitted, joined(parts)
+
+    def _predicted(self, X: Any) -> NDArray[Any]:
+        """The label that the engine predicts for each row."""
+        fitted, labels = self._queried(X, Fitted.predicted)
+        return fitted.labels.answers(labels)
 
     def _query_rows(self, X: Any) -> tuple[Fitted, NDArray[Any]]:
         """The fitted forest, and X as rows to query it with."""

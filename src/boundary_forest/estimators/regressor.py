@@ -180,5 +180,4 @@ class BoundaryForestRegressor(
         >>> forest.predict([[1], [8]])
         array([1.5, 3. ])
         """
-        fitted, means = self._estimated(X)
-        return fitted.labels.answers(means)
+        return self._predicted(X)

@@ -163,7 +163,7 @@ class BoundaryForestClassifier(RiverForest, base.MiniBatchClassifier):
         """
         if self._forest is None:
             return {}
-        return dict(zip(self._labels, self._forest.estimate_one(x), strict=False))
+        return dict(zip(self._labels, self._forest.shares_one(x), strict=False))
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
         """The label with the largest share of the votes; None before the first example.
@@ -190,8 +190,7 @@ class BoundaryForestClassifier(RiverForest, base.MiniBatchClassifier):
         """
         if self._forest is None:
             return None
-        shares = self._forest.estimate_one(x)
-        return self._labels[shares.index(max(shares))]
+        return self._labels[int(self._forest.predict_one(x))]
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """Each label's share of the votes, for every row.
@@ -217,7 +216,12 @@ class BoundaryForestClassifier(RiverForest, base.MiniBatchClassifier):
         """
         import pandas as pd
 
-        shares = self._shares_of_many(X)
+        if self._forest is None:
+            shares = np.empty((len(X), 0))
+        elif len(X) == 0:
+            shares = np.empty((0, len(self._labels)))
+        else:
+            shares = self._forest.shares(X, self._n_threads())
         return pd.DataFrame(shares, index=X.index, columns=self._labels[: shares.shape[1]])
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
@@ -244,18 +248,10 @@ class BoundaryForestClassifier(RiverForest, base.MiniBatchClassifier):
         """
         import pandas as pd
 
-        shares = self._shares_of_many(X)
-        if shares.size == 0:
+        if self._forest is None or len(X) == 0:
             return pd.Series([None] * len(X), index=X.index, dtype=object)
-        best = shares.argmax(axis=1).tolist()
-        return pd.Series([self._labels[code] for code in best], index=X.index)
-
-    def _shares_of_many(self, X: pd.DataFrame) -> NDArray[np.float64]:
-        if self._forest is None:
-            return np.empty((len(X), 0))
-        if len(X) == 0:
-            return np.empty((0, len(self._labels)))
-        return self._forest.estimate(X, self._n_threads())
+        codes = self._forest.predict(X, self._n_threads())
+        return pd.Series([self._labels[int(code)] for code in codes], index=X.index)
 
     @contextmanager
     def _naming(self, labels: list[Any]) -> Iterator[None]:

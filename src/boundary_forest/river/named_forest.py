@@ -139,15 +139,25 @@ class NamedForest:
         finally:
             self._narrower = None
 
-    def estimate_one(self, x: Mapping[Hashable, Any]) -> list[float]:
-        """Each class's share of the votes by code, or the mean alone."""
-        shares_or_mean: list[float] = self._engine.estimate(self.columns.row(x), 1).tolist()[0]
-        return shares_or_mean
+    def predict_one(self, x: Mapping[Hashable, Any]) -> float:
+        """The code of the class with the most votes, of equals the first to appear; or the mean."""
+        code_or_mean: float = self._engine.predict(self.columns.row(x), 1).item()
+        return code_or_mean
 
-    def estimate(self, X: pd.DataFrame, n_jobs: int) -> NDArray[np.float64]:
+    def predict(self, X: pd.DataFrame, n_jobs: int) -> NDArray[np.float64]:
         """The same for every row of a frame."""
-        shares_or_means: NDArray[np.float64] = self._engine.estimate(self.columns.rows(X), n_jobs)
-        return shares_or_means
+        codes_or_means: NDArray[np.float64] = self._engine.predict(self.columns.rows(X), n_jobs)
+        return codes_or_means[:, 0]
+
+    def shares_one(self, x: Mapping[Hashable, Any]) -> list[float]:
+        """Each class's share of the votes, by code."""
+        shares: list[float] = self._engine.estimate(self.columns.row(x), 1).tolist()[0]
+        return shares
+
+    def shares(self, X: pd.DataFrame, n_jobs: int) -> NDArray[np.float64]:
+        """The same for every row of a frame."""
+        shares: NDArray[np.float64] = self._engine.estimate(self.columns.rows(X), n_jobs)
+        return shares
 
     def neighbors(self, x: Mapping[Hashable, Any], n: int) -> tuple[list[float], list[int]]:
         """Distances and arrival numbers of the n nearest, nearest first."""

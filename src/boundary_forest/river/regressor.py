@@ -140,7 +140,7 @@ class BoundaryForestRegressor(RiverForest, base.MiniBatchRegressor):
         """
         if self._forest is None:
             return 0.0
-        return self._forest.estimate_one(x)[0]
+        return self._forest.predict_one(x)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """The Shepard-weighted mean of the targets that the trees end at, for every row.
@@ -168,5 +168,5 @@ class BoundaryForestRegressor(RiverForest, base.MiniBatchRegressor):
 
         means = np.zeros(len(X))
         if self._forest is not None and len(X):
-            means = self._forest.estimate(X, self._n_threads())[:, 0]
+            means = self._forest.predict(X, self._n_threads())
         return pd.Series(means, index=X.index)

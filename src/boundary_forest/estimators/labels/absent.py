@@ -43,9 +43,13 @@ class NoLabels:
         """Return label vectors of length 0."""
         return np.zeros((n_rows, 0)), self
 
-    def answers(self, estimates: NDArray[np.float64], n_met: int = 0) -> NDArray[np.float64]:
-        """Return the estimates, which are empty."""
-        return estimates
+    def ranks(self, n_met: int | None = None) -> None:
+        """Return None: there are no classes."""
+        return
+
+    def answers(self, labels: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the label vectors, which are empty."""
+        return labels
 
     def shown(self, labels: NDArray[np.float64]) -> list[None]:
         """Return None for each example."""

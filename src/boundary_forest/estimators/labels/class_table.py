@@ -6,6 +6,7 @@ are shown sorted, whatever their kind: a kind that does not sort is refused.
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
 
@@ -43,6 +44,13 @@ class ClassTable:
     def empty(cls) -> Self:
         """No class yet, of no kind."""
         return cls(np.empty(0, dtype=object), np.empty(0, dtype=np.int64))
+
+    @cached_property
+    def ranks(self) -> NDArray[np.uint32]:
+        """Where the class of each code stands among the classes."""
+        ranks = np.empty(len(self.codes), dtype=np.uint32)
+        ranks[self.codes] = np.arange(len(self.codes))
+        return ranks
 
     def check(self) -> None:
         """Refuse a table, from a file or a pickle, that could not have come about."""
@@ -87,28 +95,10 @@ class ClassTable:
         codes = table.codes[np.searchsorted(table.classes, values)]
         return codes[inverse].astype(np.float64), table
 
-    def decode(self, codes: NDArray[np.float64]) -> list[Any]:
+    def decode(self, codes: NDArray[np.float64]) -> NDArray[Any]:
         """The classes that these codes stand for."""
-        by_code = dict(zip(self.codes.tolist(), self.classes.tolist(), strict=True))
-        return [by_code[int(code)] for code in codes]
-
-    def in_order(
-        self, by_code: NDArray[np.float64], at_least: int
-    ) -> tuple[NDArray[np.float64], NDArray[Any]]:
-        """Return shares with a column for each class, sorted, and these classes.
-
-        ``by_code`` has a column for each code that the engine has met. The first ``at_least`` codes
-        are among the classes too; those that the engine has not met have no share.
-        """
-        n_met = by_code.shape[1]
-        if at_least <= n_met == len(self.codes):  # as nearly always: the engine has met them all
-            return by_code[:, self.codes], self.classes
-        known = self.codes < max(n_met, at_least)
-        codes = self.codes[known]
-        shares = np.zeros((len(by_code), len(codes)))
-        met = codes < n_met
-        shares[:, met] = by_code[:, codes[met]]
-        return shares, self.classes[known]
+        classes: NDArray[Any] = self.classes[self.ranks[codes.astype(np.intp)]]
+        return classes
 
 
 def as_labels(y: Any) -> NDArray[Any]:

@@ -35,8 +35,8 @@ class ClassLabels:
     Parameters
     ----------
     codes : Codes
-        Shared by all policies of one engine: whoever reads an estimate and then the table finds
-        every class of the estimate in it.
+        Shared by all policies of one engine: whoever reads an answer and then the table finds
+        every class of the answer in it.
     n_declared : int
         Codes below it show even if no example has them, because ``classes=`` named them.
     """
@@ -63,7 +63,16 @@ class ClassLabels:
 
     def classes(self, n_met: int) -> NDArray[Any]:
         """Return the classes to show, sorted, where the engine has met ``n_met``."""
-        return self.codes.table.first(max(n_met, self.n_declared)).classes
+        return self.shown_table(n_met).classes
+
+    def shown_table(self, n_met: int) -> ClassTable:
+        """Return the table of these classes."""
+        return self.codes.table.first(max(n_met, self.n_declared))
+
+    def ranks(self, n_met: int | None = None) -> NDArray[np.uint32] | None:
+        """Return where the class of each code stands among those shown, or among all named."""
+        table = self.codes.table if n_met is None else self.shown_table(n_met)
+        return table.ranks
 
     def checked(self, y: Any, n_rows: int) -> NDArray[Any]:
         """Return labels that can be told apart, one for each row."""
@@ -74,7 +83,7 @@ class ClassLabels:
     ) -> tuple[NDArray[np.float64], Self]:
         """Return the labels' codes; new classes get theirs in order of appearance."""
         assert y is not None
-        table, policy = self.codes.table.first(max(n_met, self.n_declared)), self
+        table, policy = self.shown_table(n_met), self
         if classes is not None:
             with naming("classes"):
                 declared = table.encode(np.sort(classes))[1]
@@ -85,31 +94,25 @@ class ClassLabels:
         self.codes.table = table
         return codes[:, None], policy
 
-    def shares(
-        self, estimates: NDArray[np.float64], n_met: int = 0
-    ) -> tuple[NDArray[np.float64], NDArray[Any]]:
-        """Return shares of the votes with a column for each class shown, and these classes."""
-        return self.codes.table.in_order(estimates, at_least=max(n_met, self.n_declared))
-
-    def answers(self, estimates: NDArray[np.float64], n_met: int = 0) -> NDArray[Any]:
-        """Return the class with the largest share; the first in sorted order among equals."""
-        shares, classes = self.shares(estimates, n_met)
-        answers: NDArray[Any] = classes[shares.argmax(axis=1)]
-        return answers
+    def answers(self, labels: NDArray[np.float64]) -> NDArray[Any]:
+        """Return the classes of label vectors."""
+        return self.codes.table.decode(labels[:, 0])
 
     def shown(self, labels: NDArray[np.float64]) -> list[Any]:
         """Return the classes of label vectors."""
-        return self.codes.table.decode(labels[:, 0])
+        shown: list[Any] = self.answers(labels).tolist()
+        return shown
 
     def weighed(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weights: those of the vote."""
         return weights
 
     def concluded(self, endings: Endings) -> tuple[Any, float]:
-        """Return the answer and its share of the votes."""
-        shares, classes = self.shares(endings.estimate)
-        best = shares[0].argmax()
-        return classes[best : best + 1].tolist()[0], float(shares[0, best])
+        """Return the class with the largest share of the votes, the first among equals."""
+        table, shares = self.codes.table, endings.estimate[:, 1]
+        codes = endings.estimate[shares == shares.max(), 0].astype(np.intp)
+        best = table.ranks[codes].min()
+        return table.classes[best : best + 1].tolist()[0], float(shares.max())
 
     def keys(self) -> NDArray[np.uint64]:
         """Return a key for each code, made of the class's value."""
@@ -122,7 +125,7 @@ class ClassLabels:
 
     def saved(self, n_met: int) -> tuple[dict[str, Any], Columns]:
         """Return the classes that show, and their codes."""
-        table = self.codes.table.first(max(n_met, self.n_declared))
+        table = self.shown_table(n_met)
         return {}, {"classes": table.classes, "class_codes": table.codes.astype(np.int64)}
 
     def loaded(

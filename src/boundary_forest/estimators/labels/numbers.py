@@ -107,9 +107,13 @@ class Targets:
             )
         return vectors, self
 
-    def answers(self, estimates: NDArray[np.float64], n_met: int = 0) -> NDArray[np.float64]:
-        """Return the estimates in the form that targets were given in."""
-        return estimates[:, 0] if self.one_output else estimates
+    def ranks(self, n_met: int | None = None) -> None:
+        """Return None: there are no classes."""
+        return
+
+    def answers(self, labels: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return label vectors in the form that targets were given in."""
+        return labels[:, 0] if self.one_output else labels
 
     def shown(self, labels: NDArray[np.float64]) -> list[Any]:
         """Return vectors of one number as that number, others as lists."""

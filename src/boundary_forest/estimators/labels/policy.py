@@ -25,8 +25,9 @@ class Endings:
     ----------
     query : ndarray of shape (n_features,)
         The query.
-    estimate : ndarray of shape (1, n_outputs)
-        What the engine makes of the examples below.
+    estimate : ndarray of shape (1, n_outputs) or (n_voted, 2)
+        What the engine makes of the examples below: a label vector, or the code and the share of
+        each class that has votes.
     weights, distances, arrivals : ndarray of shape (n_trees,)
         The share of each tree's example in the estimate, its distance and its arrival number.
     positions : ndarray of shape (n_trees, n_features)
@@ -90,8 +91,14 @@ class LabelPolicy(Protocol):
 
     # Answering
 
-    def answers(self, estimates: NDArray[np.float64], n_met: int = 0) -> NDArray[Any]:
-        """Return what the engine's estimates mean; ``n_met`` classes are known to it, or more."""
+    def ranks(self, n_met: int | None = None) -> NDArray[np.uint32] | None:
+        """Return where the class of each code stands in the order of classes; None without classes.
+
+        Of the classes to show where the engine has met ``n_met``, or of all that were named.
+        """
+
+    def answers(self, labels: NDArray[np.float64]) -> NDArray[Any]:
+        """Return what the label vectors that the engine predicts mean."""
 
     def shown(self, labels: NDArray[np.float64]) -> list[Any]:
         """Return label vectors as a reader should see them."""
