@@ -176,12 +176,17 @@ class BoundaryForest:
         """Epsilon, or a tenth of the standard deviation of the first n labels (Welford)."""
         if self.epsilon is not None:
             return self.epsilon
-        mean, squares = np.zeros(len(self.labels[0])), np.zeros(len(self.labels[0]))
-        for count, c in enumerate(self.labels[:n], start=1):
+        C = np.array(self.labels[:n])
+        large = abs(C).max(axis=0, initial=0) > 2.0**480  # their squares might overflow
+        mean, squares = np.zeros(C.shape[1]), np.zeros(C.shape[1])
+        for count, c in enumerate(np.where(large, C * 2.0**-600, C), start=1):
             before = c - mean
             mean = mean + before / count
             squares = squares + before * (c - mean)
-        return 0.1 * math.sqrt(sum(float(s) / n for s in squares))
+        if not large.any():
+            return 0.1 * math.sqrt(sum(float(s) / n for s in squares))
+        parts = 0.1 * np.sqrt(squares / n) * np.where(large, 2.0**600, 1.0)
+        return euclidean_label_distance(parts, np.zeros(len(parts)))
 
     # E, the three estimators
 
@@ -200,10 +205,19 @@ class BoundaryForest:
 
     def shepard_mean(self, y: Row) -> Row:
         v = self.BFQuery(y)
-        weights, mean = self.shepard_weights(y, v), np.zeros(len(v[0].c))
+        weights = self.shepard_weights(y, v)
+        mean = self.weighted_sum(v, weights, 1.0) / sum(weights)
+        if np.isfinite(mean).all():
+            return mean
+        C = [v_i.c for v_i in v]
+        large = self.weighted_sum(v, weights, 2.0**-64) / sum(weights) * 2.0**64
+        return np.where(np.isfinite(mean), mean, np.clip(large, np.min(C, 0), np.max(C, 0)))
+
+    def weighted_sum(self, v: list[Node], weights: list[float], unit: float) -> Row:
+        total = np.zeros(len(v[0].c))
         for v_i, w in zip(v, weights, strict=True):
-            mean = mean + w * v_i.c
-        return mean / sum(weights)
+            total = total + w * (v_i.c * unit)
+        return total
 
     def nearest(self, y: Row) -> tuple[float, int]:
         found = ((self.d(y, v.x[None])[0], v.arrival) for v in self.BFQuery(y))

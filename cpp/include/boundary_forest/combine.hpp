@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory_resource>
 #include <span>
 #include <vector>
@@ -72,6 +73,22 @@ inline const Vote& winner(std::span<const Vote> votes, Ranks ranks) {
   });
 }
 
+// The weighted mean of number j of the label vectors, where their sum overflows: it is taken in units
+// of 2^64, and kept between the least and the largest, beyond which rounding might lead.
+inline double large_mean(std::span<const Leaf> v, std::span<const double> weights, double sum,
+                         const ExampleStore& store, std::size_t j) {
+  double total = 0.0;
+  double least = std::numeric_limits<double>::infinity();
+  double largest = -least;
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    const double value = store.label(v[i].example)[j];
+    total += weights[i] * (value * 0x1p-64);
+    least = std::fmin(least, value);
+    largest = std::fmax(largest, value);
+  }
+  return std::clamp(total / sum * 0x1p64, least, largest);
+}
+
 // The weighted mean of the label vectors.
 inline void shepard_mean(std::span<const Leaf> v, std::span<const double> weights, double sum,
                          const ExampleStore& store, std::span<double> out) {
@@ -80,7 +97,8 @@ inline void shepard_mean(std::span<const Leaf> v, std::span<const double> weight
     const double* label = store.label(v[i].example);
     for (std::size_t j = 0; j < out.size(); ++j) out[j] += weights[i] * label[j];
   }
-  for (double& value : out) value /= sum;
+  for (std::size_t j = 0; j < out.size(); ++j)
+    out[j] = std::isfinite(out[j]) ? out[j] / sum : large_mean(v, weights, sum, store, j);
 }
 
 // Retrieval: the closest of the locally closest examples, the earliest among equals.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <memory_resource>
 #include <vector>
@@ -51,53 +52,100 @@ inline double label_distance(const Params& params, const double* a, const double
 
 // The running spread of label vectors (Welford, in order of arrival), for epsilon = "auto":
 // a tenth of the standard deviation, for many outputs of the root of the summed variances.
+//
+// Squares of numbers beyond 2^480 might overflow, so an output that has met such a number is summed
+// in units of 2^600 from then on. That changes no bit of what neither over- nor underflows.
 class Spread {
  public:
   using Memory = std::pmr::memory_resource;
 
-  explicit Spread(std::size_t length = 0) : mean_(length, 0.0), squares_(length, 0.0) {}
+  explicit Spread(std::size_t length = 0)
+      : mean_(length, 0.0), squares_(length, 0.0), exponent_(length, 0) {}
   // A copy for a moment.
   Spread(const Spread& other, Memory* memory)
-      : n_(other.n_), mean_(other.mean_, memory), squares_(other.squares_, memory) {}
+      : n_(other.n_),
+        mean_(other.mean_, memory),
+        squares_(other.squares_, memory),
+        exponent_(other.exponent_, memory) {}
 
   void add(const double* label) {
     ++n_;
     for (std::size_t i = 0; i < mean_.size(); ++i) {
-      const double before = label[i] - mean_[i];
+      if (std::fabs(label[i]) > 0x1p480 && exponent_[i] == 0) {
+        exponent_[i] = large_exponent;
+        mean_[i] *= 0x1p-600;
+        squares_[i] = squares_[i] * 0x1p-600 * 0x1p-600;
+      }
+      const double value = exponent_[i] == 0 ? label[i] : label[i] * 0x1p-600;
+      const double before = value - mean_[i];
       mean_[i] += before / static_cast<double>(n_);
-      squares_[i] += before * (label[i] - mean_[i]);
+      squares_[i] += before * (value - mean_[i]);
     }
   }
 
-  // The sums themselves, for saving: n, then the means, then the sums of squares.
+  // The sums themselves, for saving: n, then the means, then the sums of squares; then, if one of
+  // them is not 0, the exponents of their units.
   std::vector<double> sums() const {
     std::vector<double> all = {static_cast<double>(n_)};
     all.insert(all.end(), mean_.begin(), mean_.end());
     all.insert(all.end(), squares_.begin(), squares_.end());
+    if (is_large()) all.insert(all.end(), exponent_.begin(), exponent_.end());
     return all;
   }
 
   void restore(const std::vector<double>& sums) {
-    const auto length = static_cast<std::ptrdiff_t>(mean_.size());
-    if (sums.size() != 1 + 2 * mean_.size() || !(sums[0] >= 0.0) || sums[0] > 0x1p53)
+    const std::size_t length = mean_.size();
+    const bool has_exponents = length > 0 && sums.size() == 1 + 3 * length;
+    if ((sums.size() != 1 + 2 * length && !has_exponents) || !(sums[0] >= 0.0) || sums[0] > 0x1p53)
       throw std::invalid_argument("spread does not fit the labels");
     n_ = static_cast<std::uint64_t>(sums[0]);
-    std::copy_n(sums.begin() + 1, length, mean_.begin());
-    std::copy_n(sums.begin() + 1 + length, length, squares_.begin());
+    for (std::size_t i = 0; i < length; ++i) {
+      mean_[i] = sums[1 + i];
+      squares_[i] = sums[1 + length + i];
+      const double exponent = has_exponents ? sums[1 + 2 * length + i] : 0.0;
+      if (exponent != 0.0 && exponent != large_exponent)
+        throw std::invalid_argument("spread has a unit that does not exist");
+      exponent_[i] = static_cast<std::int16_t>(exponent);
+    }
   }
 
-  double deviation() const {
-    double variance = 0.0;
-    for (const double squares : squares_) variance += squares / static_cast<double>(n_);
-    return std::sqrt(variance);
-  }
-
-  double epsilon() const { return 0.1 * deviation(); }
+  double deviation() const { return deviation_times(1.0); }
+  double epsilon() const { return deviation_times(0.1); }
 
  private:
+  static constexpr std::int16_t large_exponent = 600;
+
+  bool is_large() const {
+    return std::any_of(exponent_.begin(), exponent_.end(), [](auto e) { return e != 0; });
+  }
+
+  double deviation_times(double factor) const {
+    if (is_large()) return large_deviation_times(factor);
+    double variance = 0.0;
+    for (const double squares : squares_) variance += squares / static_cast<double>(n_);
+    return factor * std::sqrt(variance);
+  }
+
+  // As a vector's length, scaled by its largest part.
+  double large_deviation_times(double factor) const {
+    const auto part = [&](std::size_t i) {
+      return std::ldexp(factor * std::sqrt(squares_[i] / static_cast<double>(n_)), exponent_[i]);
+    };
+    double largest = 0.0;
+    for (std::size_t i = 0; i < mean_.size(); ++i) largest = std::fmax(largest, part(i));
+    if (largest == 0.0) return 0.0;
+    double sum = 0.0;
+    for (std::size_t i = 0; i < mean_.size(); ++i) {
+      const double ratio = part(i) / largest;
+      sum += ratio * ratio;
+    }
+    return largest * std::sqrt(sum);
+  }
+
   std::uint64_t n_ = 0;
-  std::pmr::vector<double> mean_;
-  std::pmr::vector<double> squares_;
+  std::pmr::vector<double> mean_;     // in units of 2^exponent
+  std::pmr::vector<double> squares_;  // in units of 2^(2 exponent)
+  std::pmr::vector<std::int16_t> exponent_;
 };
 
 }  // namespace boundary_forest

@@ -12,6 +12,8 @@ from sklearn.utils import check_array
 
 from boundary_forest.estimators.labels.policy import Columns, Endings
 
+LARGE = 2.0**480  # beyond it the square of a difference might overflow
+
 
 def as_label_vectors(y: Any) -> NDArray[np.float64]:
     """Return ``y`` as float64, with as many dimensions as it was given (one or two)."""
@@ -126,9 +128,11 @@ class Targets:
 
     def concluded(self, endings: Endings) -> tuple[Any, float]:
         """Return the answer, and 1 minus the trees' deviation over that of all labels seen."""
-        weights, labels = endings.weights, endings.labels
+        weights, labels, deviation = endings.weights, endings.labels, endings.deviation
+        if abs(labels).max() > LARGE:
+            labels, deviation = labels / LARGE / LARGE, deviation / LARGE / LARGE
         apart = np.sqrt(weights @ ((labels - weights @ labels) ** 2).sum(axis=1))
-        agreement = 1 - apart / endings.deviation if endings.deviation > 0 else 1.0
+        agreement = 1 - apart / deviation if deviation > 0 else 1.0
         return self.answers(endings.estimate)[0].tolist(), agreement
 
     def keys(self) -> None:
