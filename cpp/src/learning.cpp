@@ -182,6 +182,7 @@ void BoundaryForest::learn_rows(Learning& learning, const RowsView& rows, const 
       // The first n_T examples make a block of their own: with the last of them the trees begin.
       std::size_t n = std::min(rows.n - begin, block_rows(progress_.seen));
       if (!planted()) n = std::min<std::size_t>(n, params_.n_T - progress_.seen);
+      if (asked.out != nullptr) n = std::min(n, answered_block_rows());
       learn_block(rows.slice(begin, n, params_.n_features), labels + begin * params_.label_length,
                   ids, begin, run, asked);
       begin += n;

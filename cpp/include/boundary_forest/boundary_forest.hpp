@@ -298,7 +298,12 @@ class BoundaryForest : private Forkable {
   // Queries are answered in blocks of so many rows: many share more, but they should stay in cache.
   std::size_t query_block_rows() const {
     const std::size_t row_bytes = params_.n_features * size_of(params_.element_type);
-    return std::clamp<std::size_t>((std::size_t{16} << 20) / row_bytes, 1024, 16384);
+    return std::min(std::clamp<std::size_t>((std::size_t{16} << 20) / row_bytes, 1024, 16384),
+                    answered_block_rows());
+  }
+  // What the trees find for a block's rows is kept until it is answered: at most 64 MB, or a row.
+  std::size_t answered_block_rows() const {
+    return std::max<std::size_t>(1, (std::size_t{64} << 20) / sizeof(Leaf) / params_.n_held());
   }
 
   const Params params_;
