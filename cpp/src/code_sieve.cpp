@@ -19,13 +19,16 @@ struct SumLimits {
   double farthest;
 };
 
-SumLimits limits_of_sums(ElementType stored) {
+SumLimits limits_of_sums(ElementType stored, bool weighted) {
+  constexpr SumLimits in_float32 = {0x1p-24, 0x1p-63, 1e18};
+  constexpr SumLimits in_float64 = {0x1p-53, 0x1p-500, 1e150};
   switch (stored) {
     case ElementType::float32:
-      return {0x1p-24, 0x1p-63, 1e18};
-    case ElementType::uint8:  // queries that are not bytes are compared in double
+      return in_float32;
+    case ElementType::uint8:  // without weights, queries that are not bytes are compared in double
+      return weighted ? in_float32 : in_float64;
     case ElementType::float64:
-      return {0x1p-53, 0x1p-500, 1e150};
+      return in_float64;
   }
   __builtin_unreachable();
 }
@@ -37,7 +40,8 @@ void prefetch(const std::byte* row, std::size_t bytes) {
 
 }  // namespace
 
-CodeSieve::CodeSieve(const Metric& d, const QueryRows& block, ElementType stored)
+CodeSieve::CodeSieve(const Metric& d, const QueryRows& block, ElementType stored,
+                     std::span<const double> scales)
     : d_(d),
       block_(block),
       kernels_(kernels::instruction_set().codes),
@@ -45,16 +49,16 @@ CodeSieve::CodeSieve(const Metric& d, const QueryRows& block, ElementType stored
       stored_(stored),
       n_features_(block.n_features()),
       stride_((n_features_ + code_width - 1) / code_width * code_width),
-      exact_(stored == ElementType::uint8),
+      exact_(stored == ElementType::uint8 && scales.empty()),
       codes_(block.size() * stride_),
       squares_(block.size()),
       errors_(block.size()) {
   for (std::size_t i = 0; i < block.size(); ++i)
     exact_ = exact_ && block.position(i).type == stored;
-  if (stored != ElementType::uint8) coding_ = choose_coding();
+  if (stored != ElementType::uint8 || !scales.empty()) choose_coding(scales);
 
-  // A sum of D / 16 terms and four more additions, each term rounded three times before it.
-  const SumLimits sums = limits_of_sums(stored);
+  // A sum of D / 16 terms and four more additions, each term rounded up to five times before it.
+  const SumLimits sums = limits_of_sums(stored, !scales.empty());
   const auto D = static_cast<double>(n_features_);
   slack_ = static_cast<float>(1.0 + 2.0 * (D / 16 + 8) * sums.rounding + 1e-5);
   tiny_ = static_cast<float>(std::sqrt(D) * sums.tiny / coding_.step);
@@ -75,16 +79,27 @@ CodeSieve::CodeSieve(const Metric& d, const QueryRows& block, ElementType stored
 }
 
 // Coarse steps reach over all values, fine ones round less; outliers are often better cut off. The
-// step is chosen that keeps the most of the distances between a few rows of the block.
-kernels::Coding CodeSieve::choose_coding() const {
+// step is chosen that keeps the most of the distances between a few rows of the block. With weights
+// they are scaled and centred first, as features may lie anywhere.
+void CodeSieve::choose_coding(std::span<const double> scales) {
   const std::size_t n = std::min(block_.size(), std::size_t{24});
   std::vector<double> rows(n * n_features_);
   for (std::size_t i = 0; i < n; ++i)
     to_doubles(block_.position(i * block_.size() / n), n_features_, rows.data() + i * n_features_);
+  for (std::size_t i = 0; i < rows.size() && !scales.empty(); ++i) rows[i] *= scales[i % n_features_];
   // Values beyond this are coded like those at it, and must not spoil the step for the other rows:
   // with it, low, 1 / step and the codes' limits are floats.
   constexpr double farthest_coded = 0x1p80;
   for (double& x : rows) x = std::clamp(x, -farthest_coded, farthest_coded);
+  std::vector<double> centres(n_features_, 0.0);
+  for (std::size_t f = 0; f < n_features_ && !scales.empty(); ++f) {
+    std::vector<double> values(n);
+    for (std::size_t i = 0; i < n; ++i) values[i] = rows[i * n_features_ + f];
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(n / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    centres[f] = *middle;
+    for (std::size_t i = 0; i < n; ++i) rows[i * n_features_ + f] -= centres[f];
+  }
   const auto [least, greatest] = std::minmax_element(rows.begin(), rows.end());
   double mean = 0.0;
   for (const double x : rows) mean += x / static_cast<double>(rows.size());
@@ -124,7 +139,18 @@ kernels::Coding CodeSieve::choose_coding() const {
     most_kept = kept;
     best = coding;
   }
-  return best;
+  coding_ = best;
+  if (scales.empty()) return;
+  feature_scales_.resize(n_features_);
+  feature_lows_.resize(n_features_);
+  for (std::size_t f = 0; f < n_features_; ++f) {
+    const double low = centres[f] / best.step + best.low;
+    if (!(std::abs(low) < 0x1p30)) continue;  // x * scale would be too coarse: codes leave it out
+    feature_scales_[f] = scales[f] / best.step;
+    feature_lows_[f] = low;
+  }
+  coding_.scales = feature_scales_.data();
+  coding_.lows = feature_lows_.data();
 }
 
 std::size_t CodeSieve::sift(std::span<const std::uint32_t> queries,

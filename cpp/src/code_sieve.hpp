@@ -1,8 +1,9 @@
 // The sieve of the Euclidean metric: rows are compared by their byte codes (kernels/codes.hpp).
 //
-// uint8 rows are their own codes, and what comes out is exact. Floats are coded anew for every
-// group, so that no second copy of a row is kept (promise 5): codes only tell which rows cannot be
-// the closest, and the distances of the others are computed in the canonical order.
+// uint8 rows are their own codes, and what comes out is exact. Floats, and all rows if features have
+// weights, are coded anew for every group, so that no second copy of a row is kept (promise 5):
+// codes only tell which rows cannot be the closest, and the distances of the others are computed in
+// the canonical order.
 #pragma once
 
 #include "boundary_forest/sieve.hpp"
@@ -12,8 +13,10 @@ namespace boundary_forest {
 
 class CodeSieve final : public Sieve {
  public:
-  // `block` must have at most kernels::most_coded_features features.
-  CodeSieve(const Metric& d, const QueryRows& block, ElementType stored);
+  // `block` must have at most kernels::most_coded_features features; `scales` has the root of each
+  // one's weight, or nothing.
+  CodeSieve(const Metric& d, const QueryRows& block, ElementType stored,
+            std::span<const double> scales);
 
   std::size_t sift(std::span<const std::uint32_t> queries, std::span<const std::byte* const> rows,
                    std::span<double> bounds, Workspace& workspace,
@@ -24,7 +27,7 @@ class CodeSieve final : public Sieve {
   static constexpr std::size_t worth_coding = 4;
   static constexpr std::size_t worth_coding_bytes = 4096;
 
-  kernels::Coding choose_coding() const;
+  void choose_coding(std::span<const double> scales);
   void code_rows(std::span<const std::byte* const> rows, const kernels::CodedRows& coded,
                  float* errors) const;
   std::size_t consider_possible(std::span<const std::byte* const> rows, std::uint32_t query,
@@ -40,6 +43,8 @@ class CodeSieve final : public Sieve {
   std::size_t n_features_;
   std::size_t stride_;
   kernels::Coding coding_;
+  std::vector<double> feature_scales_;  // of the coding, with weights
+  std::vector<double> feature_lows_;
   bool exact_;      // codes are the rows
   float slack_;     // how much the canonical distance may differ from the true one, as a factor
   float tiny_;      // and absolutely, where squares underflow; in steps

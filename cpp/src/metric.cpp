@@ -30,8 +30,15 @@ constexpr NamedFormula formulas[] = {
 
 class BuiltInMetric final : public Metric {
  public:
-  BuiltInMetric(Formula formula, double p, ElementType stored, std::size_t n_features)
-      : formula_(formula), p_(p), n_features_(n_features), stored_(stored) {
+  // `scales` are the roots of the weights, if there are any.
+  BuiltInMetric(Formula formula, double p, ElementType stored, std::size_t n_features,
+                std::vector<double> scales = {})
+      : formula_(formula),
+        n_features_(n_features),
+        stored_(stored),
+        scales_(std::move(scales)),
+        scales32_(scales_.begin(), scales_.end()),
+        arguments_{p, scales32_.data(), scales_.data()} {
     const auto table = kernels::instruction_set().table;
     same_ = table(formula, stored, stored);
     wide_ = table(formula, stored, ElementType::float64);
@@ -39,21 +46,23 @@ class BuiltInMetric final : public Metric {
 
   void distances(const Position& query, const std::byte* const* rows, std::size_t n,
                  double* out) const override {
-    (query.type == stored_ ? same_ : wide_)(query.data, rows, n, n_features_, p_, out);
+    (query.type == stored_ ? same_ : wide_)(query.data, rows, n, n_features_, arguments_, out);
   }
 
   std::unique_ptr<Sieve> sieve(const QueryRows& block) const override {
-    if (formula_ == Formula::euclidean && n_features_ <= kernels::most_coded_features)
-      return std::make_unique<CodeSieve>(*this, block, stored_);
+    const bool squares = formula_ == Formula::euclidean || formula_ == Formula::weighted_euclidean;
+    if (squares && n_features_ <= kernels::most_coded_features)
+      return std::make_unique<CodeSieve>(*this, block, stored_, scales_);
     return Metric::sieve(block);
   }
 
   double distance(double reduced) const override {
     switch (formula_) {
       case Formula::euclidean:
+      case Formula::weighted_euclidean:
         return std::sqrt(reduced);
       case Formula::minkowski:
-        return kernels::root(reduced, p_);
+        return kernels::root(reduced, arguments_.p);
       case Formula::hamming:
         return reduced / static_cast<double>(n_features_);
       case Formula::inner_product:
@@ -71,9 +80,11 @@ class BuiltInMetric final : public Metric {
 
  private:
   Formula formula_;
-  double p_;
   std::size_t n_features_;
   ElementType stored_;
+  std::vector<double> scales_;
+  std::vector<float> scales32_;
+  kernels::Arguments arguments_;
   kernels::Kernel same_;
   kernels::Kernel wide_;
 };
@@ -129,6 +140,19 @@ std::unique_ptr<Metric> make_metric(const std::string& name, double p, ElementTy
     if (p == 2.0) formula = Formula::euclidean;
   }
   return std::make_unique<BuiltInMetric>(formula, p, stored, n_features);
+}
+
+std::unique_ptr<Metric> make_weighted_metric(std::span<const double> weights, ElementType stored) {
+  std::vector<double> scales(weights.size());
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (!(weights[i] == 0.0 || (weights[i] >= 1e-60 && weights[i] <= 1e60)))
+      throw std::invalid_argument("a weight must be 0 or between 1e-60 and 1e60, got " +
+                                  std::to_string(weights[i]));
+    scales[i] = std::sqrt(weights[i]);
+    if (stored != ElementType::float64) scales[i] = static_cast<float>(scales[i]);
+  }
+  return std::make_unique<BuiltInMetric>(Formula::weighted_euclidean, 2.0, stored, weights.size(),
+                                         std::move(scales));
 }
 
 std::unique_ptr<Metric> make_metric(DistanceFunction function, ElementType stored,

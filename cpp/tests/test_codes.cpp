@@ -115,4 +115,38 @@ CASE("rows are at least as far apart as their codes, less their errors") {
           }
 }
 
+CASE("with weights too, rows are at least as far apart as their codes, less their errors") {
+  std::mt19937_64 random(13);
+  for (const InstructionSet& set : instruction_sets())
+    for (const ElementType type : element_types)
+      for (const std::size_t n : {1U, 7U, 16U, 54U, 100U})
+        for (const double spread : {1.0, 100.0}) {
+          std::vector<double> scales(n);
+          std::vector<double> lows(n);
+          for (std::size_t i = 0; i < n; ++i) {
+            scales[i] = i % 6 == 5 ? 0.0 : 0.7 * static_cast<double>(i % 9) + 0.1;
+            lows[i] = 20.0 * scales[i] - 100.0 + 0.3 * static_cast<double>(i % 4);
+          }
+          const Coding coding{1.0, 0.0, scales.data(), lows.data()};
+          std::vector<std::vector<std::byte>> rows(12);
+          std::vector<std::vector<double>> values(12);
+          Coded coded(12, n);
+          for (std::size_t j = 0; j < rows.size(); ++j) {
+            for (std::size_t i = 0; i < n; ++i)
+              streams::put(rows[j], type, 120.0 + spread * (2.0 * streams::uniform(random) - 1.0));
+            values[j].resize(n);
+            to_doubles({rows[j].data(), type}, n, values[j].data());
+            coded.errors[j] = set.codes.encode(rows[j].data(), type, n, coding, coded.row(j));
+          }
+          for (std::size_t a = 0; a < rows.size(); ++a)
+            for (std::size_t b = 0; b < a; ++b) {
+              double apart = 0.0;
+              for (std::size_t i = 0; i < n; ++i)
+                apart += std::pow((values[a][i] - values[b][i]) * scales[i], 2);
+              const std::int32_t square = square_between(coded.row(a), coded.row(b), n);
+              CHECK(std::sqrt(square) - coded.errors[a] - coded.errors[b] <= std::sqrt(apart));
+            }
+        }
+}
+
 int main() { return check::run_all(); }

@@ -22,9 +22,26 @@ const double inf = std::numeric_limits<double>::infinity();
 
 const std::vector<Formula> formulas = {
     Formula::euclidean, Formula::manhattan, Formula::chebyshev, Formula::minkowski,
-    Formula::cosine,    Formula::hamming,   Formula::canberra,  Formula::inner_product};
-const char* const names[] = {"euclidean", "manhattan", "chebyshev", "minkowski",
-                             "cosine",    "hamming",   "canberra",  "inner_product"};
+    Formula::cosine,    Formula::hamming,   Formula::canberra,  Formula::inner_product,
+    Formula::weighted_euclidean};
+const char* const names[] = {"euclidean", "manhattan",     "chebyshev",
+                             "minkowski", "cosine",        "hamming",
+                             "canberra",  "inner_product", "weighted_euclidean"};
+
+// Roots of weights, exact in float32: some features count not at all, some a thousand times.
+double scale_of(std::size_t i) { return i % 7 == 3 ? 0.0 : std::ldexp(1.0 + i % 5 / 8.0, i % 11 - 5); }
+
+const struct Weighted {
+  Weighted() {
+    for (std::size_t i = 0; i < 1000; ++i) {
+      scales32.push_back(static_cast<float>(scale_of(i)));
+      scales64.push_back(scale_of(i));
+    }
+  }
+  std::vector<float> scales32;
+  std::vector<double> scales64;
+} weighted;
+const kernels::Arguments arguments{p, weighted.scales32.data(), weighted.scales64.data()};
 
 // Stored type and query type: the same, or float64 for a query that the stored type cannot hold.
 struct Types {
@@ -63,7 +80,7 @@ double distance(const kernels::InstructionSet& set, Formula formula, const Row& 
                 const Row& row) {
   const std::byte* rows = row.bytes.data();
   double out = -1.0;
-  set.table(formula, row.type, query.type)(query.bytes.data(), &rows, 1, row.held.size(), p, &out);
+  set.table(formula, row.type, query.type)(query.bytes.data(), &rows, 1, row.held.size(), arguments, &out);
   return out;
 }
 
@@ -105,6 +122,7 @@ double naive(Formula formula, const std::vector<double>& x, const std::vector<do
     xx += x[i] * x[i];
     yy += y[i] * y[i];
     if (formula == Formula::euclidean) sum += difference * difference;
+    if (formula == Formula::weighted_euclidean) sum += std::pow(difference * scale_of(i), 2);
     if (formula == Formula::manhattan) sum += difference;
     if (formula == Formula::minkowski) sum += std::pow(difference, p);
     if (formula == Formula::hamming) sum += x[i] != y[i];
@@ -124,7 +142,7 @@ template <class A, class Term>
 double in_stated_order(const Row& query, const Row& row, Term&& term) {
   A lanes[16] = {};
   for (std::size_t i = 0; i < row.held.size(); ++i)
-    lanes[i % 16] += term(static_cast<A>(query.held[i]), static_cast<A>(row.held[i]));
+    lanes[i % 16] += term(static_cast<A>(query.held[i]), static_cast<A>(row.held[i]), i);
   for (const int half : {8, 4, 2, 1})
     for (int l = 0; l < half; ++l) lanes[l] += lanes[l + half];
   return static_cast<double>(lanes[0]);
@@ -134,11 +152,16 @@ template <class A>
 double stated(Formula formula, const Row& q, const Row& r) {
   switch (formula) {
     case Formula::euclidean:
-      return in_stated_order<A>(q, r, [](A x, A y) { return (x - y) * (x - y); });
+      return in_stated_order<A>(q, r, [](A x, A y, std::size_t) { return (x - y) * (x - y); });
     case Formula::manhattan:
-      return in_stated_order<A>(q, r, [](A x, A y) { return std::fabs(x - y); });
+      return in_stated_order<A>(q, r, [](A x, A y, std::size_t) { return std::fabs(x - y); });
+    case Formula::weighted_euclidean:
+      return in_stated_order<A>(q, r, [](A x, A y, std::size_t i) {
+        const A apart = (x - y) * static_cast<A>(scale_of(i));
+        return apart * apart;
+      });
     default:
-      return -in_stated_order<A>(q, r, [](A x, A y) { return x * y; });
+      return -in_stated_order<A>(q, r, [](A x, A y, std::size_t) { return x * y; });
   }
 }
 
@@ -174,10 +197,10 @@ CASE("every instruction set gives the portable kernels' bits, at every length") 
         double expected[5];
         double out[5];
         sets[0].table(formula, types.stored, types.query)(query.bytes.data(), pointers.data(), 5, n,
-                                                          p, expected);
+                                                          arguments, expected);
         for (const auto& set : sets) {
           set.table(formula, types.stored, types.query)(query.bytes.data(), pointers.data(), 5, n,
-                                                        p, out);
+                                                        arguments, out);
           for (int j = 0; j < 5; ++j) check_bits(out[j], expected[j], formula, types, n);
         }
       }
@@ -197,7 +220,7 @@ CASE("a distance does not depend on the rows measured with it") {
         for (const Formula formula : formulas) {
           double out[9];
           set.table(formula, types.stored, types.query)(query.bytes.data(), pointers.data(), 9, n,
-                                                        p, out);
+                                                        arguments, out);
           for (std::size_t j = 0; j < 9; ++j)
             check_bits(out[j], distance(set, formula, query, rows[j]), formula, types, n);
         }
@@ -216,9 +239,11 @@ CASE("distances are those of a plain computation in double, to the precision of 
         for (const Formula formula : formulas) {
           const double expected = naive(formula, query.held, row.held);
           const double got = distance(set, formula, query, row);
-          // Only float32 queries on float32 rows are summed in float32; all else is to be exact to
-          // double, for a query is never rounded.
-          const bool narrow = types.query == ElementType::float32;
+          // Only float32 queries on float32 rows, and weighted bytes on bytes, are summed in float32;
+          // all else is to be exact to double, for a query is never rounded.
+          const bool narrow =
+              types.query == ElementType::float32 ||
+              (types.query == ElementType::uint8 && formula == Formula::weighted_euclidean);
           double scale = std::fabs(expected);
           if (formula == Formula::inner_product) scale = size;
           if (formula == Formula::cosine) scale = 1.0;
@@ -247,13 +272,16 @@ CASE("floats are summed in sixteen lanes that are then halved") {
   std::mt19937_64 random(5);
   for (const auto& set : kernels::instruction_sets())
     for (const Types& types : all_types) {
-      if (types.query == ElementType::uint8) continue;  // integers: any order gives the same
       for (const std::size_t n : lengths()) {
         const Row query = random_query(types, n, random);
         const Row row = random_row(types.stored, n, random);
         for (const Formula formula :
-             {Formula::euclidean, Formula::manhattan, Formula::inner_product}) {
-          const double expected = types.query == ElementType::float32
+             {Formula::euclidean, Formula::manhattan, Formula::inner_product,
+              Formula::weighted_euclidean}) {
+          const bool bytes = types.query == ElementType::uint8;
+          if (bytes && formula != Formula::weighted_euclidean)
+            continue;  // integers: any order gives the same
+          const double expected = bytes || types.query == ElementType::float32
                                       ? stated<float>(formula, query, row)
                                       : stated<double>(formula, query, row);
           check_bits(distance(set, formula, query, row) + 0.0, expected + 0.0, formula, types, n);
@@ -361,7 +389,7 @@ CASE("metrics turn reduced distances into the distances that their names promise
   const double expected[] = {
       5.0, 7.0, 4.0,      std::pow(27.0 + 64.0, 1.0 / 3.0), 1.0 - 5.0 / std::sqrt(14.0 * 21.0),
       0.5, 2.0, 1.0 - 5.0};
-  for (std::size_t i = 0; i < formulas.size(); ++i) {
+  for (std::size_t i = 0; i < std::size(expected); ++i) {
     const auto metric = make_metric(names[i], p, ElementType::float64, 4);
     const std::byte* rows = y.bytes.data();
     double reduced = 0.0;
@@ -385,7 +413,7 @@ CASE("rows measured together are as far away as rows measured alone") {
           for (const Row& row : rows) pointers.push_back(row.bytes.data());
           std::vector<double> together(rows.size());
           set.table(formula, types.stored, types.query)(query.bytes.data(), pointers.data(),
-                                                        rows.size(), n, p, together.data());
+                                                        rows.size(), n, arguments, together.data());
           for (std::size_t j = 0; j < rows.size(); ++j)
             CHECK_EQ(together[j], distance(set, formula, query, rows[j]));
         }

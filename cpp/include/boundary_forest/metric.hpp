@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,11 @@ std::vector<std::string> metric_names();
 // other name.
 std::unique_ptr<Metric> make_metric(const std::string& name, double p, ElementType stored,
                                     std::size_t n_features);
+
+// The Euclidean metric whose squared differences are multiplied by weights, one for each feature. Each
+// is 0 or between 1e-60 and 1e60. Differences are multiplied by the roots, which have the type that
+// sums have: float32 for rows of uint8 and float32.
+std::unique_ptr<Metric> make_weighted_metric(std::span<const double> weights, ElementType stored);
 
 // A compiled function: the distance between two rows of n doubles. Stored rows of another type are
 // converted for it.

@@ -152,9 +152,11 @@ std::uint64_t within(const std::int32_t* squares, std::size_t n, float reach, co
 }
 
 // x / step - low is rounded by at most 2^-24 of itself (2^-53 for float64), as step is a power of
-// two; that and the rounding of the sums are covered by what is added in the end.
-template <class T>
-BF_INLINE float encode(const T* row, std::size_t n, const Coding& coding, std::uint8_t* codes) {
+// two; that and the rounding of the sums are covered by what is added in the end. x * scale - low is
+// computed in float64, as x * scale is rounded too.
+template <class T, bool weighted, class Element>
+BF_INLINE float encode(const Element* row, std::size_t n, const Coding& coding,
+                       std::uint8_t* codes) {
   using V = typename Lanes<T>::Register;
   constexpr std::size_t width = Lanes<T>::per_register;
   using Integers = typename Vector<std::int32_t, width>::type;
@@ -162,7 +164,7 @@ BF_INLINE float encode(const T* row, std::size_t n, const Coding& coding, std::u
   const T scale = static_cast<T>(1.0 / coding.step);
   const T low = static_cast<T>(coding.low);
   V sums{};
-  const auto code = [&](const V& x) __attribute__((always_inline)) {
+  const auto code = [&](const V& x, const V& scale, const V& low) __attribute__((always_inline)) {
     const V y = x * scale - low;
     const V above = y < 0 ? V{} : y;
     const V inside = above > 255 ? V{} + 255 : above;
@@ -173,15 +175,24 @@ BF_INLINE float encode(const T* row, std::size_t n, const Coding& coding, std::u
   };
   std::size_t i = 0;
   for (; i + width <= n; i += width) {
-    V x;
-    __builtin_memcpy(&x, row + i, sizeof x);
-    const Bytes bytes = code(x);
+    const V x = load<T>(row + i, 0);
+    Bytes bytes;
+    if constexpr (weighted)
+      bytes = code(x, load<T>(coding.scales + i, 0), load<T>(coding.lows + i, 0));
+    else
+      bytes = code(x, V{} + scale, V{} + low);
     __builtin_memcpy(codes + i, &bytes, sizeof bytes);
   }
   if (i < n) {
-    V x = V{} + low / scale;  // which is coded as 0, without a rest
-    for (std::size_t l = 0; i + l < n; ++l) x[l] = row[i + l];
-    const Bytes bytes = code(x);
+    V x{};
+    V scales = V{} + scale;
+    V lows{};
+    for (std::size_t l = 0; i + l < n; ++l) {
+      x[l] = static_cast<T>(row[i + l]);
+      if constexpr (weighted) scales[l] = coding.scales[i + l];
+      lows[l] = weighted ? static_cast<T>(coding.lows[i + l]) : low;
+    }
+    const Bytes bytes = code(x, scales, lows);  // 0 and no rest beyond n
     for (std::size_t l = 0; i + l < n; ++l) codes[i + l] = bytes[l];
   }
   T sum = 0;
@@ -192,14 +203,21 @@ BF_INLINE float encode(const T* row, std::size_t n, const Coding& coding, std::u
 
 float encode_row(const std::byte* row, ElementType type, std::size_t n, const Coding& coding,
                  std::uint8_t* codes) {
+  const auto* floats = reinterpret_cast<const float*>(row);
+  const auto* doubles = reinterpret_cast<const double*>(row);
+  const bool weighted = coding.scales != nullptr;
   switch (type) {
     case ElementType::uint8:
+      if (weighted)
+        return encode<double, true>(reinterpret_cast<const std::uint8_t*>(row), n, coding, codes);
       __builtin_memcpy(codes, row, n);
       return 0.0F;
     case ElementType::float32:
-      return encode(reinterpret_cast<const float*>(row), n, coding, codes);
+      return weighted ? encode<double, true>(floats, n, coding, codes)
+                      : encode<float, false>(floats, n, coding, codes);
     case ElementType::float64:
-      return encode(reinterpret_cast<const double*>(row), n, coding, codes);
+      return weighted ? encode<double, true>(doubles, n, coding, codes)
+                      : encode<double, false>(doubles, n, coding, codes);
   }
   __builtin_unreachable();
 }

@@ -19,11 +19,19 @@ enum class Formula {
   hamming,
   canberra,
   inner_product,
+  weighted_euclidean,
 };
 
-// Reduced distances from one query to n rows; `p` is minkowski's exponent.
+// What a formula needs to know besides the rows.
+struct Arguments {
+  double p = 2.0;                    // minkowski's exponent
+  const float* scales32 = nullptr;   // the roots of the weights, for sums in float32
+  const double* scales64 = nullptr;  // and for those in float64
+};
+
+// Reduced distances from one query to n rows.
 using Kernel = void (*)(const std::byte* query, const std::byte* const* rows, std::size_t n,
-                        std::size_t n_features, double p, double* out);
+                        std::size_t n_features, const Arguments& arguments, double* out);
 
 // The kernel for rows of type `stored` and a query of type `query`: `stored` or float64.
 using Table = Kernel (*)(Formula formula, ElementType stored, ElementType query);
@@ -31,9 +39,14 @@ using Table = Kernel (*)(Formula formula, ElementType stored, ElementType query)
 // Rows as bytes, for many queries against many rows at once (codes.hpp): a feature x is coded as
 // the byte nearest to x / step - low. Step is a power of two and low an integer below 2^22, so that
 // a code stands for an exact value. Distances between codes, and errors, are in steps.
+//
+// With weights a feature is coded as the byte nearest to x * scale - low, each feature with a scale
+// and a low of its own; the scale is the root of its weight, divided by step.
 struct Coding {
   double step = 1.0;
   double low = 0.0;
+  const double* scales = nullptr;  // one for each feature, or null without weights
+  const double* lows = nullptr;    // likewise
 };
 
 // A query's codes, each less 128, filled up with zeros to a multiple of code_width.

@@ -163,12 +163,24 @@ BF_INLINE void fold_bytes(const Q* q, const R* const* r, std::size_t n, Term ter
     out[c] = fold_segments<Fold>(n, [&](std::size_t begin, std::size_t length) {
       std::int32_t part = 0;
       for (std::size_t i = begin; i < begin + length; ++i)
-        part = Fold::combine(part, term(std::int32_t{q[i]}, std::int32_t{r[c][i]}));
+        part = Fold::combine(part, term(std::int32_t{q[i]}, std::int32_t{r[c][i]}, i));
       return part;
     });
 }
 
-// Floats: in lanes, then 16 -> 8 -> 4 -> 2 -> 1.
+// Floats: in lanes, then 16 -> 8 -> 4 -> 2 -> 1. A term may ask for the place of its features: `at`
+// loads what belongs to them from another row.
+template <class A>
+struct Place {
+  std::size_t i;     // of the first of 16 features
+  std::size_t r;     // the register
+  std::size_t left;  // features from i on
+
+  BF_INLINE typename Lanes<A>::Register at(const A* row) const {
+    return left >= n_lanes ? load<A>(row + i, r) : load_some<A>(row + i, r, left);
+  }
+};
+
 template <class A, class Fold, std::size_t C, class Q, class R, class Term>
 BF_INLINE void fold_lanes(const Q* q, const R* const* r, std::size_t n, Term term, double* out) {
   constexpr std::size_t n_registers = Lanes<A>::n_registers;
@@ -177,12 +189,13 @@ BF_INLINE void fold_lanes(const Q* q, const R* const* r, std::size_t n, Term ter
   for (; i + n_lanes <= n; i += n_lanes) BF_UNROLL for (std::size_t j = 0; j < n_registers; ++j) {
       const auto x = load<A>(q + i, j);
       BF_UNROLL for (std::size_t c = 0; c < C; ++c) lanes[c][j] =
-          Fold::combine(lanes[c][j], term(x, load<A>(r[c] + i, j)));
+          Fold::combine(lanes[c][j], term(x, load<A>(r[c] + i, j), Place<A>{i, j, n_lanes}));
     }
   if (i < n) BF_UNROLL for (std::size_t j = 0; j < n_registers; ++j) {
       const auto x = load_some<A>(q + i, j, n - i);
       BF_UNROLL for (std::size_t c = 0; c < C; ++c) lanes[c][j] =
-          Fold::combine(lanes[c][j], term(x, load_some<A>(r[c] + i, j, n - i)));
+          Fold::combine(lanes[c][j],
+                        term(x, load_some<A>(r[c] + i, j, n - i), Place<A>{i, j, n - i}));
     }
   BF_UNROLL for (std::size_t c = 0; c < C; ++c) {
     constexpr auto half = std::make_index_sequence<Lanes<A>::per_register / 2>();
@@ -202,7 +215,7 @@ BF_INLINE void fold(const Q* q, const R* const* r, std::size_t n, Term term, dou
 template <class A, class Q, class R>
 BF_INLINE double dot(const Q* q, const R* r, std::size_t n) {
   double out;
-  fold<A, Add, 1>(q, &r, n, [](auto x, auto y) { return x * y; }, &out);
+  fold<A, Add, 1>(q, &r, n, [](auto x, auto y, auto) { return x * y; }, &out);
   return out;
 }
 
@@ -230,8 +243,8 @@ BF_INLINE double cosine_distance(const Q* q, const R* r, std::size_t n, double q
 
 // Reduced distances from q to C rows.
 template <Formula formula, std::size_t C, class Q, class R>
-BF_INLINE void reduced_distances(const Q* q, const R* const* r, std::size_t n, double p, double qq,
-                                 double* out) {
+BF_INLINE void reduced_distances(const Q* q, const R* const* r, std::size_t n,
+                                 const Arguments& arguments, double qq, double* out) {
   using A = Sum<Q, R>;
   if constexpr (formula == Formula::euclidean && std::is_integral_v<A>)
     for (std::size_t c = 0; c < C; ++c)
@@ -239,15 +252,32 @@ BF_INLINE void reduced_distances(const Q* q, const R* const* r, std::size_t n, d
         return squared_distance(q + begin, r[c] + begin, length);
       });
   if constexpr (formula == Formula::euclidean && !std::is_integral_v<A>)
-    fold<A, Add, C>(q, r, n, [](auto x, auto y) { return (x - y) * (x - y); }, out);
+    fold<A, Add, C>(q, r, n, [](auto x, auto y, auto) { return (x - y) * (x - y); }, out);
+  if constexpr (formula == Formula::weighted_euclidean) {
+    // Scaled before it is squared: weights of very small or large features would leave float32.
+    using F = std::conditional_t<std::is_integral_v<A>, float, A>;
+    const auto* scales = [&] {
+      if constexpr (std::is_same_v<F, float>)
+        return arguments.scales32;
+      else
+        return arguments.scales64;
+    }();
+    fold<F, Add, C>(
+        q, r, n,
+        [scales](auto x, auto y, auto place) {
+          const auto apart = (x - y) * place.at(scales);
+          return apart * apart;
+        },
+        out);
+  }
   if constexpr (formula == Formula::manhattan)
-    fold<A, Add, C>(q, r, n, [](auto x, auto y) { return magnitude(x - y); }, out);
+    fold<A, Add, C>(q, r, n, [](auto x, auto y, auto) { return magnitude(x - y); }, out);
   if constexpr (formula == Formula::chebyshev)
-    fold<A, Max, C>(q, r, n, [](auto x, auto y) { return magnitude(x - y); }, out);
+    fold<A, Max, C>(q, r, n, [](auto x, auto y, auto) { return magnitude(x - y); }, out);
   if constexpr (formula == Formula::hamming)
     fold<A, Add, C>(
         q, r, n,
-        [](auto x, auto y) {
+        [](auto x, auto y, auto) {
           const decltype(x) zero{};
           return x != y ? zero + 1 : zero;
         },
@@ -255,7 +285,7 @@ BF_INLINE void reduced_distances(const Q* q, const R* const* r, std::size_t n, d
   if constexpr (formula == Formula::canberra)
     fold<double, Add, C>(
         q, r, n,
-        [](auto x, auto y) {
+        [](auto x, auto y, auto) {
           const auto size = magnitude(x) + magnitude(y);
           return size == 0.0 ? decltype(x){} : magnitude(x - y) / size;
         },
@@ -263,17 +293,17 @@ BF_INLINE void reduced_distances(const Q* q, const R* const* r, std::size_t n, d
   if constexpr (formula == Formula::minkowski)
     fold<double, Add, C>(
         q, r, n,
-        [p](auto x, auto y) {
+        [&](auto x, auto y, auto) {
           auto powers = magnitude(x - y);
           for (std::size_t l = 0; l < sizeof powers / sizeof powers[0]; ++l)
-            powers[l] = power(powers[l], p);
+            powers[l] = power(powers[l], arguments.p);
           return powers;
         },
         out);
   if constexpr (formula == Formula::cosine)
     for (std::size_t c = 0; c < C; ++c) out[c] = cosine_distance<A>(q, r[c], n, qq);
   if constexpr (formula == Formula::inner_product) {
-    fold<A, Add, C>(q, r, n, [](auto x, auto y) { return x * y; }, out);
+    fold<A, Add, C>(q, r, n, [](auto x, auto y, auto) { return x * y; }, out);
     for (std::size_t c = 0; c < C; ++c) out[c] = -out[c];
   }
 }
@@ -286,7 +316,7 @@ BF_INLINE void prefetch_rows(const std::byte* const* rows, std::size_t n, std::s
 
 template <Formula formula, class Q, class R>
 void kernel(const std::byte* query, const std::byte* const* rows, std::size_t n,
-            std::size_t n_features, double p, double* out) {
+            std::size_t n_features, const Arguments& arguments, double* out) {
   // As many sums as fit into the registers.
   constexpr std::size_t at_once = Lanes<Sum<Q, R>>::n_registers > 2 ? 2 : 4;
   const Q* q = reinterpret_cast<const Q*>(query);
@@ -297,9 +327,9 @@ void kernel(const std::byte* query, const std::byte* const* rows, std::size_t n,
   for (; j + at_once <= n; j += at_once) {
     const std::size_t left = n - j - at_once;
     prefetch_rows(rows + j + at_once, left < at_once ? left : at_once, n_features * sizeof(R));
-    reduced_distances<formula, at_once>(q, r + j, n_features, p, qq, out + j);
+    reduced_distances<formula, at_once>(q, r + j, n_features, arguments, qq, out + j);
   }
-  for (; j < n; ++j) reduced_distances<formula, 1>(q, r + j, n_features, p, qq, out + j);
+  for (; j < n; ++j) reduced_distances<formula, 1>(q, r + j, n_features, arguments, qq, out + j);
   for (j = 0; j < n; ++j)  // sums that overflowed both ways are far
     out[j] = out[j] == out[j] ? out[j] : __builtin_inf();
 }
@@ -337,6 +367,8 @@ inline Kernel kernel_for(Formula formula, ElementType stored, ElementType query)
       return kernel_for<Formula::canberra>(stored, query);
     case Formula::inner_product:
       return kernel_for<Formula::inner_product>(stored, query);
+    case Formula::weighted_euclidean:
+      return kernel_for<Formula::weighted_euclidean>(stored, query);
   }
   __builtin_unreachable();
 }

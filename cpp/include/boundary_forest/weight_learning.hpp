@@ -1,0 +1,41 @@
+// A distance that is learned: weights of features under which near examples have like labels.
+//
+// The objective is one for all tasks. The label of an example is estimated from its 10 nearest others
+// by the kernel 1 / (1 + d^2 / h)^2, h the lower median of their d^2, and the squared error of this
+// estimate is descended in the logarithms of the weights. Labels are vectors: classes are one-hot, and
+// numbers are standardised. Descent begins with equal weights on standardised features each time;
+// going on from the last weights gets stuck.
+//
+// The older three quarters of the window are learned from. The newest quarter chooses between the
+// weights in use, none, 1 / variance, what was learned, and half of its logarithms.
+//
+// Everything is a function of the window, the seed and the number of arrivals: sums are in double, by
+// row, then neighbour, then class in order of appearance among the neighbours; threads share rows,
+// and one of them adds. (Relatives: Weinberger and Tesauro's metric learning for kernel regression,
+// neighbourhood components analysis, Relief.)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "boundary_forest/feature_weights.hpp"
+#include "boundary_forest/metric.hpp"
+#include "boundary_forest/types.hpp"
+#include "boundary_forest/window.hpp"
+
+namespace boundary_forest {
+
+using LogWeights = std::vector<LogWeight>;  // one for each feature; none: the plain metric
+
+// The weights to use from now on, if they are to change. `plain` is the metric without weights.
+std::optional<LogWeights> learn_weights(const Window& window, const Params& params,
+                                        const LogWeights& in_use, const Metric& plain,
+                                        std::size_t n_threads);
+
+// The population variance of each feature over the arrivals from begin to end.
+std::vector<double> variances(const Window& window, const Params& params, Arrival begin,
+                              Arrival end);
+
+}  // namespace boundary_forest

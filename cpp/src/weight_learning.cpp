@@ -1,0 +1,364 @@
+#include "boundary_forest/weight_learning.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "boundary_forest/rng.hpp"
+#include "boundary_forest/thread_pool.hpp"
+
+namespace boundary_forest {
+namespace {
+
+constexpr std::size_t n_near = 10;         // neighbours that estimate a label
+constexpr int n_steps = 30;                // of the descent
+constexpr std::size_t rows_per_step = 100;
+constexpr LogWeight first_step = 14;       // its largest component: e^0.6; later steps fall to 0
+constexpr LogWeight lowest = -184;         // beside the largest: e^-8
+constexpr LogWeight limit = 190 * per_octave;  // weights stay within 2^-190 and 2^190
+constexpr double farthest = 8.0;           // standard deviations; outliers must not decide
+
+struct Neighbour {
+  double reduced;
+  std::uint32_t row;
+
+  bool operator<(const Neighbour& other) const {
+    return reduced != other.reduced ? reduced < other.reduced : row < other.row;
+  }
+};
+
+struct Nearby {
+  Neighbour all[n_near];
+};
+
+// The rows nearest to y, by (distance, arrival), without row number `except`.
+Nearby nearest_rows(const Metric& d, const Position& y, std::span<const std::byte* const> rows,
+                    std::size_t except) {
+  constexpr std::size_t group = 256;
+  constexpr Neighbour none{std::numeric_limits<double>::infinity(), nothing};
+  double reduced[group];
+  Nearby near;
+  std::fill_n(near.all, n_near, none);
+  for (std::size_t begin = 0; begin < rows.size(); begin += group) {
+    const std::size_t n = std::min(group, rows.size() - begin);
+    d.distances(y, rows.data() + begin, n, reduced);
+    for (std::size_t j = 0; j < n; ++j) {
+      const Neighbour candidate{reduced[j], static_cast<std::uint32_t>(begin + j)};
+      if (!(candidate < near.all[n_near - 1]) || candidate.row == except) continue;
+      std::size_t place = n_near - 1;
+      for (; place > 0 && candidate < near.all[place - 1]; --place)
+        near.all[place] = near.all[place - 1];
+      near.all[place] = candidate;
+    }
+  }
+  return near;
+}
+
+// The labels of the rows that are learned from, and estimates of others by them.
+class Labels {
+ public:
+  Labels(const Window& window, const Params& params, Arrival begin, Arrival cut)
+      : classes_(params.estimator == Estimator::shepard_vote),
+        length_(params.label_length),
+        mean_(length_, 0.0),
+        scale_(length_, 0.0) {
+    const auto n = static_cast<double>(cut - begin);
+    for (Arrival a = begin; a < cut; ++a)
+      for (std::size_t c = 0; c < length_; ++c) mean_[c] += window.label(a)[c];
+    for (double& mean : mean_) mean /= n;
+    for (Arrival a = begin; a < cut; ++a)
+      for (std::size_t c = 0; c < length_; ++c) {
+        const double apart = window.label(a)[c] - mean_[c];
+        scale_[c] += apart * apart;
+      }
+    for (double& scale : scale_) {
+      const double deviation = std::sqrt(scale / n);
+      scale = deviation > 0.0 && std::isfinite(deviation) ? 1.0 / deviation : 0.0;
+    }
+    for (Arrival a = begin; a < cut; ++a)
+      for (std::size_t c = 0; c < length_; ++c) known_.push_back(seen(window.label(a), c));
+  }
+
+  // The squared error of the kernel estimate of `label`. With `pulls`, pulls[j] becomes by how much
+  // less the error is for less weight on the distance to neighbour j.
+  double error(const Nearby& near, const double* label, double* pulls) const {
+    double shares[n_near];
+    double steepness[n_near];
+    weigh(near, shares, steepness);
+    double error = 0.0;
+    double together = 0.0;  // the sum of wrong * estimate over the classes
+    double wrong[n_near];   // by neighbour: of its class
+    if (classes_) {
+      error = class_errors(near, shares, label, wrong, together);
+    } else {
+      std::fill_n(wrong, n_near, 0.0);
+      for (std::size_t c = 0; c < length_; ++c) {
+        double estimate = 0.0;
+        for (std::size_t j = 0; j < n_near; ++j) estimate += shares[j] * of(near, j, c);
+        const double difference = estimate - seen(label, c);
+        error += difference * difference;
+        together += difference * estimate;
+        for (std::size_t j = 0; j < n_near; ++j) wrong[j] += difference * of(near, j, c);
+      }
+    }
+    if (pulls != nullptr)
+      for (std::size_t j = 0; j < n_near; ++j)
+        pulls[j] = (wrong[j] - together) * shares[j] * steepness[j];
+    return error;
+  }
+
+ private:
+  double seen(const double* label, std::size_t c) const {
+    return classes_ ? label[c] : (label[c] - mean_[c]) * scale_[c];
+  }
+  double of(const Nearby& near, std::size_t j, std::size_t c) const {
+    return known_[near.all[j].row * length_ + c];
+  }
+
+  // The kernel's shares, and how steeply it falls at each neighbour. If h is 0, the neighbours at
+  // distance 0 alone count.
+  static void weigh(const Nearby& near, double* shares, double* steepness) {
+    const double h = near.all[(n_near - 1) / 2].reduced;
+    double sum = 0.0;
+    for (std::size_t j = 0; j < n_near; ++j) {
+      const double reduced = near.all[j].reduced;
+      const double q = reduced == h ? 2.0 : 1.0 + reduced / h;
+      shares[j] = h == 0.0 ? static_cast<double>(reduced == 0.0) : 1.0 / (q * q);
+      steepness[j] = h == 0.0 || std::isinf(reduced) ? 0.0 : 2.0 / (h * q);
+      sum += shares[j];
+    }
+    for (std::size_t j = 0; j < n_near; ++j) shares[j] /= sum;
+  }
+
+  double class_errors(const Nearby& near, const double* shares, const double* label, double* wrong,
+                      double& together) const {
+    std::size_t n_classes = 0;
+    double codes[n_near];  // in order of appearance
+    double estimates[n_near];
+    std::size_t place[n_near];
+    for (std::size_t j = 0; j < n_near; ++j) {
+      const double code = of(near, j, 0);
+      place[j] = static_cast<std::size_t>(std::find(codes, codes + n_classes, code) - codes);
+      if (place[j] == n_classes) {
+        codes[n_classes] = code;
+        estimates[n_classes++] = 0.0;
+      }
+      estimates[place[j]] += shares[j];
+    }
+    double error = std::find(codes, codes + n_classes, *label) == codes + n_classes ? 1.0 : 0.0;
+    double differences[n_near];
+    for (std::size_t c = 0; c < n_classes; ++c) {
+      differences[c] = estimates[c] - (codes[c] == *label ? 1.0 : 0.0);
+      error += differences[c] * differences[c];
+      together += differences[c] * estimates[c];
+    }
+    for (std::size_t j = 0; j < n_near; ++j) wrong[j] = differences[place[j]];
+    return error;
+  }
+
+  bool classes_;
+  std::size_t length_;
+  std::vector<double> mean_;
+  std::vector<double> scale_;
+  std::vector<double> known_;
+};
+
+class Learning {
+ public:
+  Learning(const Window& window, const Params& params, const Metric& plain, std::size_t n_threads)
+      : window_(window),
+        params_(params),
+        plain_(plain),
+        n_threads_(n_threads),
+        begin_(window.begin()),
+        cut_(begin_ + (window.end() - begin_) * 3 / 4),
+        labels_(window, params, begin_, cut_),
+        variances_(variances(window, params, begin_, cut_)) {
+    for (Arrival a = begin_; a < cut_; ++a) rows_.push_back(window.row(a));
+    for (const double variance : variances_)
+      base_.push_back(variance > 0.0
+                          ? std::clamp(-log_weight_of(std::min(variance, 1e300)), -limit, limit)
+                          : 0);
+  }
+
+  std::optional<LogWeights> choose(const LogWeights& in_use) const {
+    if (rows_.size() <= n_near || window_.end() == cut_) return {};
+    const LogWeights learned = descend();
+    LogWeights half = learned;
+    for (LogWeight& u : half) u /= 2;
+    const LogWeights candidates[] = {
+        {}, scaled(LogWeights(base_.size(), 0)), scaled(learned), scaled(half)};
+    const LogWeights* best = &in_use;
+    double least = validation_error(in_use);
+    for (const LogWeights& candidate : candidates) {
+      if (candidate == in_use) continue;
+      const double error = validation_error(candidate);
+      if (!(error < least)) continue;
+      least = error;
+      best = &candidate;
+    }
+    if (best == &in_use) return {};
+    return *best;
+  }
+
+ private:
+  // Logarithms of weights on standardised features, the largest 0.
+  LogWeights descend() const {
+    const std::size_t D = params_.n_features;
+    const std::vector<float> standardised = standardise();
+    std::vector<const std::byte*> rows(rows_.size());
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      rows[i] = reinterpret_cast<const std::byte*>(standardised.data() + i * D);
+    LogWeights u(D, 0);
+    std::vector<Nearby> near(std::min(rows_per_step, rows.size()));
+    std::vector<double> pulls(near.size() * n_near);
+    for (int step = 0; step < n_steps; ++step) {
+      const std::vector<std::uint32_t> chosen = rows_of_step(step);
+      const std::vector<double> weights = weights_of(u);
+      const auto d = make_weighted_metric(weights, ElementType::float32);
+      parallel_for(chosen.size(), n_threads_, [&](std::size_t i) {
+        near[i] = nearest_rows(*d, {rows[chosen[i]], ElementType::float32}, rows, chosen[i]);
+        labels_.error(near[i], window_.label(begin_ + chosen[i]), pulls.data() + i * n_near);
+      });
+      std::vector<double> gradient(D, 0.0);
+      for (std::size_t i = 0; i < chosen.size(); ++i)
+        for (std::size_t j = 0; j < n_near; ++j) {
+          const float* x = standardised.data() + chosen[i] * D;
+          const float* y = standardised.data() + near[i].all[j].row * D;
+          const double pull = pulls[i * n_near + j];
+          for (std::size_t f = 0; f < D; ++f) {
+            const double apart = static_cast<double>(x[f]) - static_cast<double>(y[f]);
+            gradient[f] += pull * (apart * apart);
+          }
+        }
+      for (std::size_t f = 0; f < D; ++f) gradient[f] *= weights[f];
+      move(u, gradient, step);
+    }
+    return u;
+  }
+
+  static void move(LogWeights& u, std::span<const double> gradient, int step) {
+    double largest = 0.0;
+    for (const double g : gradient) largest = std::max(largest, std::fabs(g));
+    if (!(largest > 0.0) || std::isinf(largest)) return;
+    const double length = first_step * std::sqrt(1.0 - static_cast<double>(step) / n_steps);
+    for (std::size_t f = 0; f < u.size(); ++f)
+      u[f] += static_cast<LogWeight>(std::floor(length * gradient[f] / largest + 0.5));
+    const LogWeight top = *std::max_element(u.begin(), u.end());
+    for (LogWeight& log : u) log = std::max(log - top, lowest);
+  }
+
+  // Those of least hash64(seed, round, step, arrival), by arrival; the round is the number of arrivals.
+  std::vector<std::uint32_t> rows_of_step(int step) const {
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> keyed(rows_.size());
+    for (std::uint32_t i = 0; i < keyed.size(); ++i)
+      keyed[i] = {hash64(params_.seed, window_.end(), step, begin_ + i), i};
+    const std::size_t n = std::min(rows_per_step, keyed.size());
+    std::nth_element(keyed.begin(), keyed.begin() + static_cast<std::ptrdiff_t>(n) - 1,
+                     keyed.end());
+    std::vector<std::uint32_t> chosen;
+    for (std::size_t i = 0; i < n; ++i) chosen.push_back(keyed[i].second);
+    std::sort(chosen.begin(), chosen.end());
+    return chosen;
+  }
+
+  std::vector<float> standardise() const {
+    const std::size_t D = params_.n_features;
+    std::vector<double> mean(D, 0.0);
+    std::vector<double> row(D);
+    const auto each_row = [&](auto&& f) {
+      for (std::size_t i = 0; i < rows_.size(); ++i) {
+        to_doubles({rows_[i], params_.element_type}, D, row.data());
+        f();
+      }
+    };
+    each_row([&] {
+      for (std::size_t f = 0; f < D; ++f) mean[f] += row[f];
+    });
+    for (double& value : mean) value /= static_cast<double>(rows_.size());
+    std::vector<double> scale = weights_of(base_);
+    for (double& value : scale) value = std::sqrt(value);
+    std::vector<float> standardised;
+    standardised.reserve(rows_.size() * D);
+    each_row([&] {
+      for (std::size_t f = 0; f < D; ++f) {
+        const double z = (row[f] - mean[f]) * scale[f];
+        standardised.push_back(
+            std::isnan(z) ? 0.0F : static_cast<float>(std::clamp(z, -farthest, farthest)));
+      }
+    });
+    return standardised;
+  }
+
+  // Weights of raw features, of a size at which squared distances are about 2.
+  LogWeights scaled(const LogWeights& u) const {
+    LogWeights logs(u.size());
+    double sum = 0.0;
+    for (std::size_t f = 0; f < u.size(); ++f) {
+      logs[f] = base_[f] + u[f];
+      const double importance = weight_of(logs[f]) * variances_[f];
+      if (std::isfinite(importance)) sum += importance;
+    }
+    const LogWeight size = sum > 0.0 ? log_weight_of(std::min(sum, 1e300)) : 0;
+    for (LogWeight& log : logs) log = std::clamp(log - size, -limit, limit);
+    return logs;
+  }
+
+  double validation_error(const LogWeights& logs) const {
+    std::unique_ptr<Metric> weighted;
+    if (!logs.empty()) weighted = make_weighted_metric(weights_of(logs), params_.element_type);
+    const Metric& d = logs.empty() ? plain_ : *weighted;
+    std::vector<double> errors(window_.end() - cut_);
+    parallel_for(errors.size(), n_threads_, [&](std::size_t i) {
+      const Nearby near =
+          nearest_rows(d, {window_.row(cut_ + i), params_.element_type}, rows_, nothing);
+      errors[i] = labels_.error(near, window_.label(cut_ + i), nullptr);
+    });
+    return std::accumulate(errors.begin(), errors.end(), 0.0);
+  }
+
+  const Window& window_;
+  const Params& params_;
+  const Metric& plain_;
+  const std::size_t n_threads_;
+  const Arrival begin_;
+  const Arrival cut_;  // from here on they are for validation
+  const Labels labels_;
+  const std::vector<double> variances_;
+  std::vector<const std::byte*> rows_;  // begin_ to cut_
+  LogWeights base_;                     // of 1 / variance; 0 for a constant feature
+};
+
+}  // namespace
+
+std::vector<double> variances(const Window& window, const Params& params, Arrival begin,
+                              Arrival end) {
+  std::vector<double> mean(params.n_features, 0.0);
+  std::vector<double> squares(params.n_features, 0.0);
+  std::vector<double> row(params.n_features);
+  const auto n = static_cast<double>(end - begin);
+  const auto each_row = [&](auto&& f) {
+    for (Arrival a = begin; a < end; ++a) {
+      to_doubles({window.row(a), params.element_type}, row.size(), row.data());
+      for (std::size_t i = 0; i < row.size(); ++i) f(i);
+    }
+  };
+  each_row([&](std::size_t i) { mean[i] += row[i]; });
+  for (double& value : mean) value /= n;
+  each_row([&](std::size_t i) { squares[i] += (row[i] - mean[i]) * (row[i] - mean[i]); });
+  for (double& value : squares)
+    value = std::isfinite(value) ? value / n : std::numeric_limits<double>::infinity();
+  return squares;
+}
+
+std::optional<LogWeights> learn_weights(const Window& window, const Params& params,
+                                        const LogWeights& in_use, const Metric& plain,
+                                        std::size_t n_threads) {
+  return Learning(window, params, plain, n_threads).choose(in_use);
+}
+
+}  // namespace boundary_forest
