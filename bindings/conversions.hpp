@@ -99,6 +99,17 @@ inline nb::dict to_dict(BoundaryForest::State&& state, const Params& params, boo
   all["labels"] = examples[1];
   all["arrivals"] = examples[2];
   all["ids"] = examples[3];
+  const std::size_t n_weights = state.log_weights.size() / params.n_features;
+  const std::size_t n_weighted = state.tree_weights.size();
+  const std::size_t n_errors = state.vote_errors.size();
+  all["log_weights"] = to_numpy(std::move(state.log_weights), {n_weights, params.n_features});
+  all["tree_weights"] = to_numpy(std::move(state.tree_weights), {n_weighted});
+  const std::size_t n_window = state.window.arrivals.size();
+  all["window_positions"] =
+      positions_to_numpy(std::move(state.window.positions), params.element_type, params.n_features);
+  all["window_labels"] = to_numpy(std::move(state.window.labels), {n_window, params.label_length});
+  all["vote_errors"] = to_numpy(std::move(state.vote_errors), {n_errors});
+  all["vote_power"] = static_cast<std::uint32_t>(state.vote_power);
   return all;
 }
 

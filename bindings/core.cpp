@@ -64,7 +64,8 @@ class Forest {
   Forest(std::uint32_t n_T, std::optional<std::uint32_t> k, std::size_t n_features,
          std::size_t label_length, nb::object label_metric, const std::string& estimator,
          std::optional<double> epsilon, const std::string& element_type, std::uint64_t seed,
-         nb::object metric, double p, const std::string& ids)
+         nb::object metric, double p, const std::string& ids, double max_samples,
+         const std::string& vote_weights, const nb::object& feature_weights)
       : metric_(std::move(metric)), label_metric_(std::move(label_metric)), p_(p) {
     Params params;
     params.n_T = n_T;
@@ -90,6 +91,13 @@ class Forest {
     params.seed = seed;
     params.ids = by_name<IdKind>(
         ids, {{"none", IdKind::none}, {"int64", IdKind::integer}, {"text", IdKind::text}});
+    params.max_samples = max_samples;
+    params.vote_weights = by_name<VoteWeights>(vote_weights, {{"distance", VoteWeights::distance},
+                                                              {"uniform", VoteWeights::uniform},
+                                                              {"auto", VoteWeights::automatic}});
+    params.has_learned_weights = nb::isinstance<nb::str>(feature_weights);  // "learned"
+    if (!params.has_learned_weights && !feature_weights.is_none())
+      weights_ = to_vector<double>(feature_weights);
     forest_ = make_forest(params);
   }
 
@@ -211,7 +219,18 @@ class Forest {
     const std::size_t n = digest.trees.size();
     return nb::make_tuple(
         to_numpy(std::move(trees), {n, 2}),
-        to_numpy(std::vector(digest.examples.begin(), digest.examples.end()), {2}));
+        to_numpy(std::vector(digest.examples.begin(), digest.examples.end()), {2}),
+        to_numpy(std::vector(digest.adaptation.begin(), digest.adaptation.end()), {2}));
+  }
+
+  nb::tuple features() {
+    BoundaryForest::Features features =
+        without_gil([&, forest = forest_] { return forest->features(); });
+    if (!weights_.empty()) features.weights = weights_;
+    if (features.weights.empty()) features.weights.assign(forest_->params().n_features, 1.0);
+    const std::size_t n = features.weights.size();
+    return nb::make_tuple(to_numpy(std::move(features.weights), {n}),
+                          to_numpy(std::move(features.variances), {n}));
   }
 
   std::uint64_t seen() { return forest_->seen(); }
@@ -229,7 +248,9 @@ class Forest {
     bytes["examples"] = stats.example_bytes;
     bytes["trees"] = stats.tree_bytes;
     bytes["ids"] = stats.id_bytes;
-    bytes["total"] = stats.position_bytes + stats.example_bytes + stats.tree_bytes + stats.id_bytes;
+    bytes["window"] = stats.window_bytes;
+    bytes["total"] = stats.position_bytes + stats.example_bytes + stats.tree_bytes +
+                     stats.id_bytes + stats.window_bytes;
     nb::list nodes;
     for (const NodeId n : stats.nodes) nodes.append(n);
     all["examples_seen"] = stats.seen;
@@ -260,6 +281,18 @@ class Forest {
       state.tree_generations = to_vector<std::uint32_t>(all["tree_generations"]);
     state.node_examples = to_vector<std::uint32_t>(all["node_examples"]);
     state.node_parents = to_vector<NodeId>(all["node_parents"]);
+    if (all.contains("log_weights")) {
+      state.log_weights = to_vector<LogWeight>(all["log_weights"]);
+      state.tree_weights = to_vector<std::uint32_t>(all["tree_weights"]);
+      state.window.positions = bytes_of(nb::cast<Array2d>(all["window_positions"]));
+      state.window.labels = to_vector<double>(all["window_labels"]);
+    }
+    if (all.contains("vote_errors")) {
+      state.vote_errors = to_vector<double>(all["vote_errors"]);
+      const auto power = nb::cast<std::uint32_t>(all["vote_power"]);
+      if (power >= std::size(vote_powers)) throw std::invalid_argument("vote_power does not exist");
+      state.vote_power = static_cast<VotePower>(power);
+    }
     state.examples = {
         {}, to_vector<double>(all["labels"]), to_vector<Arrival>(all["arrivals"]), {}};
     if (all.contains("ids")) state.examples.ids = ids_from(all["ids"]);
@@ -284,7 +317,22 @@ class Forest {
     return std::make_shared<BoundaryForest>(params, metric_for(params));
   }
 
+  // The rows of an array of positions.
+  std::vector<std::byte> bytes_of(const Array2d& array) const {
+    if (element_type_of(array.dtype()) != forest_->params().element_type)
+      throw nb::type_error("positions must have the forest's element type");
+    const auto* data = static_cast<const std::byte*>(array.data());
+    return {data, data + array.nbytes()};
+  }
+
   std::unique_ptr<Metric> metric_for(const Params& params) const {
+    if (!weights_.empty()) {
+      if (weights_.size() != params.n_features)
+        throw std::invalid_argument("feature_weights has " + std::to_string(weights_.size()) +
+                                    " numbers, and X " + std::to_string(params.n_features) +
+                                    " features");
+      return make_weighted_metric(weights_, params.element_type);
+    }
     const bool needs_non_negative = params.estimator != Estimator::nearest;
     return make_metric(metric_, p_, params.element_type, params.n_features, needs_non_negative);
   }
@@ -333,6 +381,7 @@ class Forest {
   nb::object metric_;        // a name, an address or a callable
   nb::object label_metric_;  // a name or a callable
   double p_;
+  std::vector<double> weights_;  // of the features, if they were given
   std::shared_ptr<BoundaryForest> forest_;
 };
 
@@ -386,15 +435,19 @@ NB_MODULE(_core, m) {
                      "A forest of boundary trees; see cpp/include/boundary_forest.")
       .def(nb::init<std::uint32_t, std::optional<std::uint32_t>, std::size_t, std::size_t,
                     nb::object, const std::string&, std::optional<double>, const std::string&,
-                    std::uint64_t, nb::object, double, const std::string&>(),
+                    std::uint64_t, nb::object, double, const std::string&, double,
+                    const std::string&, const nb::object&>(),
            nb::kw_only(), "n_estimators"_a, "max_children"_a.none(), "n_features"_a,
            "label_length"_a, "label_metric"_a, "estimator"_a, "epsilon"_a.none(), "element_type"_a,
-           "seed"_a, "metric"_a, "p"_a, "ids"_a = "none",
+           "seed"_a, "metric"_a, "p"_a, "ids"_a = "none", "max_samples"_a = 1.0,
+           "vote_weights"_a = "distance", "feature_weights"_a = nb::none(),
            nb::sig("def __init__(self, *, n_estimators: int, max_children: int | None, "
                    "n_features: int, label_length: int, label_metric: str | "
                    "collections.abc.Callable[..., float], estimator: str, epsilon: float | None, "
                    "element_type: str, seed: int, metric: str | int | "
-                   "collections.abc.Callable[..., float], p: float, ids: str = 'none') -> None"))
+                   "collections.abc.Callable[..., float], p: float, ids: str = 'none', "
+                   "max_samples: float = 1.0, vote_weights: str = 'distance', feature_weights: "
+                   "numpy.typing.NDArray[numpy.float64] | str | None = None) -> None"))
       .def("learn", &Forest::learn, "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none(),
            nb::sig("def learn(self, X: numpy.typing.NDArray[typing.Any], y: "
                    "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
@@ -464,8 +517,14 @@ NB_MODULE(_core, m) {
       .def("snapshot", &Forest::snapshot, "Return the newest published state, and hold it.")
       .def("digest", &Forest::digest, "label_keys"_a.none(),
            nb::sig("def digest(self, label_keys: numpy.typing.NDArray[numpy.uint64] | None) -> "
-                   "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint64]]"),
-           "Return a hash for each tree, and a sum of hashes over the stored examples.")
+                   "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint64], "
+                   "numpy.typing.NDArray[numpy.uint64]]"),
+           "Return a hash for each tree, a sum of hashes over the stored examples, and a hash of "
+           "what the forest decides for itself.")
+      .def("features", &Forest::features,
+           nb::sig("def features(self) -> tuple[numpy.typing.NDArray[numpy.float64], "
+                   "numpy.typing.NDArray[numpy.float64]]"),
+           "Return the features' weights, and their variances.")
       .def("widen", &Forest::widen, "n_features"_a,
            "Give the stored rows further features, all zero.")
       .def("restore", &Forest::restore, "state"_a, "positions"_a = "copied",

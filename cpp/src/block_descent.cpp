@@ -18,10 +18,8 @@ bool plain_path() {
 }
 
 void BlockDescent::descend(const BoundaryTree& tree, std::span<const std::uint32_t> rows,
-                           std::uint64_t seen, std::uint64_t seen_step, NodeId n_nodes,
-                           Counts& counts) {
-  seen_ = seen;
-  seen_step_ = seen_step;
+                           const Clock& clock, NodeId n_nodes, Counts& counts) {
+  clock_ = clock;
   n_nodes_ = n_nodes;
   const auto m = static_cast<std::uint32_t>(rows.size());
   order_.resize(m);
@@ -135,22 +133,6 @@ void BlockDescent::step_alone(const BoundaryTree& tree, std::span<const std::uin
       waiting_.push_back({ending.node, place, place + 1});
     ending.compared += cost.comparisons;
     counts.evaluations += cost.evaluations;
-  }
-}
-
-void BlockDescent::train(BoundaryTree& tree, std::span<const std::uint32_t> rows,
-                         std::uint64_t seen, const double* epsilon, Counts& counts) {
-  const NodeId n_before = tree.size();
-  Counts descended;
-  descend(tree, rows, seen, 1, n_before, descended);
-  counts.evaluations += descended.evaluations;
-  changed_.assign(n_before, 0);
-  for (std::size_t j = 0; j < rows.size(); ++j) {
-    Ending& ending = endings_[j];
-    replay(tree, rows[j], seen + j, n_before, ending, counts);
-    counts.comparisons += ending.compared;
-    if (tree.learn(block_.slot(rows[j]), ending.node, epsilon[rows[j]]) && ending.node < n_before)
-      changed_[ending.node] = 1;
   }
 }
 

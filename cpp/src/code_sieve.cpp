@@ -86,7 +86,8 @@ void CodeSieve::choose_coding(std::span<const double> scales) {
   std::vector<double> rows(n * n_features_);
   for (std::size_t i = 0; i < n; ++i)
     to_doubles(block_.position(i * block_.size() / n), n_features_, rows.data() + i * n_features_);
-  for (std::size_t i = 0; i < rows.size() && !scales.empty(); ++i) rows[i] *= scales[i % n_features_];
+  for (std::size_t i = 0; i < rows.size() && !scales.empty(); ++i)
+    rows[i] *= scales[i % n_features_];
   // Values beyond this are coded like those at it, and must not spoil the step for the other rows:
   // with it, low, 1 / step and the codes' limits are floats.
   constexpr double farthest_coded = 0x1p80;

@@ -18,6 +18,34 @@ void absorb(Hash128& hash, std::uint64_t word) {
   for (std::uint64_t& half : hash) half = boundary_forest::absorb(half, word);
 }
 
+void absorb_example(Hash128& hash, const Params& params, std::span<const std::uint64_t> label_keys,
+                    Arrival arrival, const std::byte* row, const double* label) {
+  absorb(hash, arrival);
+  with_element_type(params.element_type, [&](auto zero) {
+    const auto* x = reinterpret_cast<const decltype(zero)*>(row);
+    for (std::uint64_t& half : hash) half = row_fingerprint(x, params.n_features, half);
+  });
+  const bool vote = params.estimator == Estimator::shepard_vote;
+  for (std::size_t i = 0; i < params.label_length; ++i)
+    absorb(hash, vote ? label_keys[static_cast<std::size_t>(label[i])]
+                      : std::bit_cast<std::uint64_t>(label[i]));
+}
+
+// What later learning depends on besides trees and examples; 0 if that is nothing.
+Hash128 digest_of(const Adaptation& adaptation, const Params& params,
+                  std::span<const std::uint64_t> label_keys) {
+  const Window& window = adaptation.window;
+  if (adaptation.errors.empty() && !window.is_kept()) return {0, 0};
+  Hash128 hash = beginning;
+  absorb(hash, static_cast<std::uint64_t>(adaptation.power));
+  for (const double error : adaptation.errors) absorb(hash, std::bit_cast<std::uint64_t>(error));
+  for (const LogWeight log : adaptation.settings->log_weights)
+    absorb(hash, static_cast<std::uint64_t>(log));
+  for (Arrival a = window.begin(); a < window.end(); ++a)
+    absorb_example(hash, params, label_keys, a, window.row(a), window.label(a));
+  return hash;
+}
+
 }  // namespace
 
 Digest BoundaryForest::digest(std::span<const std::uint64_t> label_keys) {
@@ -32,6 +60,8 @@ Digest BoundaryForest::digest(std::span<const std::uint64_t> label_keys) {
     Hash128 hash = beginning;
     absorb(hash, tree->place());
     if (generation > 0 || !answering) absorb(hash, 2 * std::uint64_t{generation} + answering);
+    for (const LogWeight log : tree->settings()->log_weights)
+      absorb(hash, static_cast<std::uint64_t>(log));
     for (NodeId v = 0; v < n_nodes; ++v) {
       const NodeId parent = tree->parent(v);
       absorb(hash, store_.arrival(tree->example(v)));
@@ -43,18 +73,12 @@ Digest BoundaryForest::digest(std::span<const std::uint64_t> label_keys) {
   for (Slot slot = 0; slot < version.slots; ++slot) {
     if (n_holders[slot] == 0) continue;
     Hash128 hash = beginning;
-    absorb(hash, store_.arrival(slot));
-    with_element_type(params_.element_type, [&](auto zero) {
-      const auto* row = reinterpret_cast<const decltype(zero)*>(store_.row(slot));
-      for (std::uint64_t& half : hash) half = row_fingerprint(row, params_.n_features, half);
-    });
-    const double* label = store_.label(slot);
-    for (std::size_t i = 0; i < params_.label_length; ++i)
-      absorb(hash, vote ? label_keys[static_cast<std::size_t>(label[i])]
-                        : std::bit_cast<std::uint64_t>(label[i]));
+    absorb_example(hash, params_, label_keys, store_.arrival(slot), store_.row(slot),
+                   store_.label(slot));
     for (std::size_t half = 0; half < 2; ++half)
       digest.examples[half] += n_holders[slot] * hash[half];
   }
+  digest.adaptation = digest_of(version.adaptation, params_, label_keys);
   return digest;
 }
 

@@ -13,6 +13,7 @@ namespace boundary_forest {
 BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
     : params_((params.validate(), params)),
       settings_(std::make_shared<TreeSettings>(TreeSettings{std::move(d)})),
+      schedule_(params),
       plain_(plain_path()),
       store_(params.element_type, params.n_features, params.label_length, params.ids),
       publication_(params) {
@@ -21,21 +22,31 @@ BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
         "metric 'inner_product' may be negative, and a Shepard vote or mean needs distances >= 0; "
         "use it for retrieval, or choose metric='cosine'");
   progress_.spread = Spread(params.label_length);
+  Adaptation& adaptation = progress_.adaptation;
+  adaptation.settings = settings_;
+  if (params.has_learned_weights)
+    adaptation.window = Window(store_.row_bytes(), params.label_length);
+  if (params.vote_weights == VoteWeights::uniform) adaptation.power = VotePower::zero;
+  if (params.vote_weights == VoteWeights::automatic)
+    adaptation.errors.assign(std::size(vote_powers) * params.label_length, 0.0);
+  publish();
 }
 
-BoundaryForest::Grown BoundaryForest::make_tree(std::uint32_t place,
-                                                std::uint32_t generation) const {
+BoundaryForest::Grown BoundaryForest::make_tree(
+    std::uint32_t place, std::uint32_t generation,
+    std::shared_ptr<const TreeSettings> settings) const {
   // Trees refer to the store to read rows and labels; they change nothing there.
   auto& store = const_cast<ExampleStore&>(store_);
   Grown grown;
-  grown.tree = std::make_unique<BoundaryTree>(place, generation, params_, settings_, store);
+  grown.tree =
+      std::make_unique<BoundaryTree>(place, generation, params_, std::move(settings), store);
   return grown;
 }
 
 void BoundaryForest::make_trees() {
   trees_.reserve(params_.n_held());
   for (std::uint32_t i = 0; i < params_.n_held(); ++i)
-    trees_.push_back(make_tree(params_.first_tree + i, 0));
+    trees_.push_back(make_tree(params_.first_tree + i, 0, progress_.adaptation.settings));
 }
 
 template <class F>
@@ -55,7 +66,8 @@ void BoundaryForest::BFInitialization(const Run& run) {
     grown.tree->plant(i);
     std::uint64_t seen = 1;
     for (const std::uint32_t y : shuffled(n_T, params_.seed, i))
-      if (y != i) grown.tree->BTTrain(examples, y, seen++, epsilon, grown.cost);
+      if (y != i && params_.learns(i, y))
+        grown.tree->BTTrain(examples, y, seen++, epsilon, grown.cost);
   });
   close_block(store_.size());
   for (Slot slot = 0; slot < n_T; ++slot)  // which was held while it waited
@@ -63,7 +75,7 @@ void BoundaryForest::BFInitialization(const Run& run) {
 }
 
 // The n staged examples from `first` on, in order of arrival. Where v is not null, v[y * n_T + i]
-// becomes what tree i would have answered to example y.
+// becomes what tree i would have answered to example y, also if it does not learn it.
 void BoundaryForest::BFTrain(Slot first, std::size_t n, const Run& run, Leaf* v) {
   const std::size_t n_T = params_.n_held();
   StackMemory memory;
@@ -71,17 +83,32 @@ void BoundaryForest::BFTrain(Slot first, std::size_t n, const Run& run, Leaf* v)
   const std::pmr::vector<double> epsilon = thresholds(first, n, &memory);
   const Sieves sieves(examples, plain_, trees_, [](const Grown& grown) { return &*grown.tree; });
   for_each_tree(run, [&](std::size_t i, Grown& grown) {
-    const auto answer = [&](std::size_t y, const Leaf& v_i) {
-      if (v != nullptr && grown.answering) v[y * n_T + i] = v_i;
+    BoundaryTree& tree = *grown.tree;
+    const bool asked = v != nullptr && grown.answering;
+    const auto learns = [&](std::size_t y) {
+      return params_.learns(tree.place(), progress_.seen + y);
     };
-    if (const Sieve* sieve = sieves.of(*grown.tree)) {
+    if (const Sieve* sieve = sieves.of(tree)) {
+      std::vector<std::uint32_t> some;
+      std::span<const std::uint32_t> rows = sieves.all_rows();
+      if (!asked && params_.max_samples < 1.0) {  // what it does not learn need not descend
+        std::copy_if(rows.begin(), rows.end(), std::back_inserter(some), learns);
+        rows = some;
+      }
       BlockDescent block(examples, *sieve);
-      block.train(*grown.tree, sieves.all_rows(), progress_.seen, epsilon.data(), grown.cost);
-      for (std::size_t y = 0; y < n; ++y) answer(y, block.endings()[y].at);
+      block.train(tree, rows, {progress_.seen, BlockDescent::Clock::Pace::block}, epsilon.data(),
+                  grown.cost, learns);
+      for (std::size_t y = 0; asked && y < n; ++y) v[y * n_T + i] = block.endings()[y].at;
       return;
     }
-    for (std::size_t y = 0; y < n; ++y)
-      answer(y, grown.tree->BTTrain(examples, y, progress_.seen + y, epsilon[y], grown.cost));
+    for (std::size_t y = 0; y < n; ++y) {
+      const std::uint64_t seen = progress_.seen + y;
+      if (!asked && !learns(y)) continue;
+      const Leaf v_i = learns(y)
+                           ? tree.BTTrain(examples, y, seen, epsilon[y], grown.cost)
+                           : tree.BTQuery({examples, y, seen, tree.size()}, grown.cost).second;
+      if (asked) v[y * n_T + i] = v_i;
+    }
   });
 }
 
@@ -96,7 +123,9 @@ void BoundaryForest::grow(Grown& grown, const QueryRows& examples,
     const std::size_t n = std::min(order.size() - seen, block_rows(seen));
     const std::span<const std::uint32_t> block = order.subspan(seen, n);
     if (sieve != nullptr)
-      BlockDescent(examples, *sieve).train(tree, block, seen, epsilons.data(), grown.cost);
+      BlockDescent(examples, *sieve)
+          .train(tree, block, {seen, BlockDescent::Clock::Pace::rows}, epsilons.data(), grown.cost,
+                 [](std::size_t) { return true; });
     else
       for (std::size_t j = 0; j < n; ++j)
         tree.BTTrain(examples, block[j], seen + j, epsilon, grown.cost);
@@ -111,16 +140,21 @@ void BoundaryForest::learn_offline(const RowsView& rows, const double* labels, c
   if (progress_.seen > 0) throw std::logic_error("offline learning needs an empty forest");
   try {
     const Slot first = store_.stage(rows.data, labels, rows.n, 0, ids);
-    take_note_of_labels(first, rows.n);
+    take_note_of(first, rows.n);
+    progress_.seen = rows.n;
+    learn_weights(run);
     const QueryRows examples(store_, first, rows.n);
     make_trees();
     const Sieves sieves(examples, plain_, trees_, [](const Grown& grown) { return &*grown.tree; });
     for_each_tree(run, [&](std::size_t, Grown& grown) {
-      const auto n = static_cast<std::uint32_t>(rows.n);
-      grow(grown, examples, shuffled(n, params_.seed, grown.tree->place()), epsilon_now(),
-           sieves.of(*grown.tree), run);
+      const std::uint32_t place = grown.tree->place();
+      std::vector<std::uint32_t> order =
+          shuffled(static_cast<std::uint32_t>(rows.n), params_.seed, place);
+      const std::uint32_t root = order[0];
+      std::erase_if(order, [&](std::uint32_t y) { return !params_.learns(place, y); });
+      if (order.empty()) order.push_back(root);
+      grow(grown, examples, order, epsilon_now(), sieves.of(*grown.tree), run);
     });
-    progress_.seen = rows.n;
     close_block(first);
     publish();
   } catch (...) {
@@ -180,7 +214,8 @@ void BoundaryForest::learn_rows(Learning& learning, const RowsView& rows, const 
         learning.block.lock();
       }
       // The first n_T examples make a block of their own: with the last of them the trees begin.
-      std::size_t n = std::min(rows.n - begin, block_rows(progress_.seen));
+      std::size_t n = std::min({rows.n - begin, block_rows(progress_.seen),
+                                schedule_.block_end(progress_.seen) - progress_.seen});
       if (!planted()) n = std::min<std::size_t>(n, params_.n_T - progress_.seen);
       if (asked.out != nullptr) n = std::min(n, answered_block_rows());
       learn_block(rows.slice(begin, n, params_.n_features), labels + begin * params_.label_length,
@@ -204,7 +239,8 @@ void BoundaryForest::learn_block(const RowsView& rows, const double* labels, con
   const bool planted = this->planted();
   const Slot first = store_.stage(rows.data, labels, rows.n, progress_.seen, ids, begin);
   StackMemory memory;
-  std::pmr::vector<Leaf> v(asked.out != nullptr ? rows.n * n_T : 0, &memory);
+  const bool trial = planted && schedule_.is_trial(progress_.seen);
+  std::pmr::vector<Leaf> v(asked.out != nullptr || trial ? rows.n * n_T : 0, &memory);
   if (planted) {
     BFTrain(first, rows.n, run, v.empty() ? nullptr : v.data());
   } else if (!v.empty()) {
@@ -216,16 +252,20 @@ void BoundaryForest::learn_block(const RowsView& rows, const double* labels, con
           nearest_buffered(queries, y, first + static_cast<Slot>(y), progress_.seen + y, cost));
     publication_.count_queries(cost);
   }
-  take_note_of_labels(first, rows.n);
+  take_note_of(first, rows.n);
   progress_.seen += rows.n;
-  for (std::size_t y = 0; y * n_T < v.size(); ++y)
-    answer(asked, begin + y, std::span<const Leaf>(v).subspan(y * n_T, n_T));
+  if (asked.out != nullptr)
+    for (std::size_t y = 0; y < rows.n; ++y)
+      answer(asked, progress_.adaptation.power, begin + y,
+             std::span<const Leaf>(v).subspan(y * n_T, n_T));
+  if (trial) try_votes(first, v);
   if (planted) {
     close_block(first);
-    return;
+  } else {
+    for (Slot slot = first; slot < store_.size(); ++slot) store_.hold(slot);
+    if (progress_.seen == params_.n_T) BFInitialization(run);
   }
-  for (Slot slot = first; slot < store_.size(); ++slot) store_.hold(slot);
-  if (progress_.seen == params_.n_T) BFInitialization(run);
+  if (schedule_.is_decision(progress_.seen)) decide(run);
 }
 
 // The threshold that each staged label meets: epsilon, or a tenth of the standard deviation of the
@@ -242,10 +282,13 @@ std::pmr::vector<double> BoundaryForest::thresholds(Slot first, std::size_t n,
   return epsilon;
 }
 
-// The staged labels count among those seen.
-void BoundaryForest::take_note_of_labels(Slot first, std::size_t n) {
+// The staged labels count among those seen, and rows among the last arrivals.
+void BoundaryForest::take_note_of(Slot first, std::size_t n) {
+  Window& window = progress_.adaptation.window;
   for (std::size_t i = 0; i < n; ++i) {
-    const double* label = store_.label(first + static_cast<Slot>(i));
+    const Slot slot = first + static_cast<Slot>(i);
+    const double* label = store_.label(slot);
+    if (window.is_kept()) window.add(store_.row(slot), label);
     if (params_.estimator == Estimator::shepard_vote)
       progress_.n_classes = std::max(progress_.n_classes, static_cast<std::uint32_t>(*label) + 1);
     else
@@ -317,6 +360,7 @@ void BoundaryForest::publish() {
         version.slots = store_.size();
         version.n_classes = progress_.n_classes;
         version.spread = progress_.spread;
+        version.adaptation = progress_.adaptation;
         version.planted = planted();
         version.trees.clear();
         for (const auto& [tree, answering, n_counted, cost] : trees_)
@@ -352,7 +396,7 @@ void BoundaryForest::rollback() {
   }
   trees_.resize(version.trees.size());
   store_.rollback();
-  progress_ = {version.seen, version.n_classes, version.spread};
+  progress_ = {version.seen, version.n_classes, version.spread, version.adaptation};
   publish();  // the same state again, so that what was taken back can be recycled
 }
 

@@ -32,7 +32,8 @@ void BoundaryForest::BFQuery(const QueryRows& queries, const Version& version, L
     const NodeId n_nodes = answering[i].n_nodes;
     if (const Sieve* sieve = sieves.of(tree)) {
       BlockDescent block(queries, *sieve);
-      block.descend(tree, sieves.all_rows(), version.seen, 0, n_nodes, costs[i]);
+      block.descend(tree, sieves.all_rows(), {version.seen, BlockDescent::Clock::Pace::none},
+                    n_nodes, costs[i]);
       for (std::size_t row = 0; row < queries.size(); ++row)
         v[row * n_T + i] = block.endings()[row].at;
       return;
@@ -114,16 +115,18 @@ std::optional<Table<double>> BoundaryForest::answers(const RowsView& rows, const
   if (asked.shares) length = std::max(n_classes, asked.ranks.size());
   Table<double> out{rows.n, length};
   asked.out = &out;
+  const VotePower power = reading.version.adaptation.power;
   for_each_answer(rows, run, reading,
-                  [&](std::size_t row, std::span<const Leaf> v) { answer(asked, row, v); });
+                  [&](std::size_t row, std::span<const Leaf> v) { answer(asked, power, row, v); });
   return out;
 }
 
-void BoundaryForest::answer(const Asked& asked, std::size_t row, std::span<const Leaf> v) const {
+void BoundaryForest::answer(const Asked& asked, VotePower power, std::size_t row,
+                            std::span<const Leaf> v) const {
   const std::span<double> out = asked.out->row(row);
-  if (!votes()) return E_label(v, out);
+  if (!votes()) return E_label(v, power, out);
   StackMemory memory;
-  const std::pmr::vector<Vote> votes = E_vote(v, &memory);
+  const std::pmr::vector<Vote> votes = E_vote(v, power, &memory);
   if (asked.shares)
     for (const Vote& vote : votes) out[rank_of(vote.code, asked.ranks)] = vote.share;
   else
@@ -137,21 +140,22 @@ std::pmr::vector<double> BoundaryForest::distances(std::span<const Leaf> v,
   return d;
 }
 
-std::pmr::vector<Vote> BoundaryForest::E_vote(std::span<const Leaf> v,
+std::pmr::vector<Vote> BoundaryForest::E_vote(std::span<const Leaf> v, VotePower power,
                                               std::pmr::memory_resource* memory) const {
   std::pmr::vector<double> weights = distances(v, memory);
-  const double sum = shepard_weights(weights);
+  const double sum = shepard_weights(weights, power);
   return shepard_vote(v, weights, sum, store_, memory);
 }
 
-void BoundaryForest::E_label(std::span<const Leaf> v, std::span<double> out) const {
+void BoundaryForest::E_label(std::span<const Leaf> v, VotePower power,
+                             std::span<double> out) const {
   if (params_.estimator == Estimator::nearest) {
     std::copy_n(store_.label(nearest(v, store_).example), out.size(), out.begin());
     return;
   }
   StackMemory memory;
   std::pmr::vector<double> weights = distances(v, &memory);
-  const double sum = shepard_weights(weights);
+  const double sum = shepard_weights(weights, power);
   shepard_mean(v, weights, sum, store_, out);
 }
 
@@ -231,15 +235,16 @@ Paths BoundaryForest::paths(const RowsView& row) {
     out.weights.push_back(params_.estimator == Estimator::nearest
                               ? static_cast<double>(v_i.example != closest)
                               : d.distance(v_i.reduced));
-  const double sum = shepard_weights(out.weights);  // 0 for the closest: it decides alone
+  const VotePower power = version.adaptation.power;
+  const double sum = shepard_weights(out.weights, power);  // 0 for the closest: it decides alone
   for (double& weight : out.weights) weight /= sum;
   if (!votes()) {
     out.estimate = {1, params_.label_length};
-    E_label(v, out.estimate.row(0));
+    E_label(v, power, out.estimate.row(0));
     return out;
   }
   out.estimate.columns = 2;
-  for (const Vote& vote : E_vote(v, std::pmr::get_default_resource())) {
+  for (const Vote& vote : E_vote(v, power, std::pmr::get_default_resource())) {
     out.estimate.values.insert(out.estimate.values.end(),
                                {static_cast<double>(vote.code), vote.share});
     ++out.estimate.rows;
@@ -315,7 +320,7 @@ std::vector<Leaf> BoundaryForest::neighbors_of(const QueryRows& queries, std::si
       if (!store_.is_in(version, slot)) continue;
       const std::byte* row = store_.row(slot);
       double reduced = 0.0;
-      settings_->d->distances(queries.position(i), &row, 1, &reduced);
+      version.adaptation.settings->d->distances(queries.position(i), &row, 1, &reduced);
       compared.push_back({slot, ordered(reduced)});
     }
     cost += {version.planted ? 0 : version.stored, version.stored};

@@ -33,7 +33,7 @@ void BoundaryForest::regrow(std::span<const Regrowth> trees, const Run& run) {
       for (const Grown& grown : trees_)
         if (grown.tree->place() == wanted.place)
           generation = std::max(generation, grown.tree->generation() + 1);
-      Grown grown = make_tree(wanted.place, generation);
+      Grown grown = make_tree(wanted.place, generation, progress_.adaptation.settings);
       grown.answering = wanted.answering;
       const QueryRows examples(store_, slots);
       std::vector<std::uint32_t> order(slots.size());
@@ -82,13 +82,55 @@ void BoundaryForest::succeed(std::span<const std::uint32_t> places) {
   }
 }
 
-// The slots of examples that are stored as the learner sees it.
-std::vector<Slot> BoundaryForest::slots_of(std::span<const Arrival> arrivals) const {
+// Every tree that answers anew, with the settings that hold now: from all stored examples that it may
+// learn, whichever tree has kept them, in the order of hash64(seed, place, generation, arrival).
+void BoundaryForest::regrow_all(const Run& run) {
+  const std::vector<std::pair<Arrival, Slot>> stored = stored_by_arrival();
+  std::vector<Slot> slots;
+  for (const auto& [arrival, slot] : stored) slots.push_back(slot);
+  const QueryRows examples(store_, slots);
+  replaced_.reserve(replaced_.size() + trees_.size());
+  trees_.reserve(2 * trees_.size());  // so that taking back needs no memory
+  std::vector<Grown> anew;
+  for (const Grown& old : trees_)
+    anew.push_back(
+        make_tree(old.tree->place(), old.tree->generation() + 1, progress_.adaptation.settings));
+  const Sieves sieves(examples, plain_, anew, [](const Grown& grown) { return &*grown.tree; });
+  const std::size_t n_threads = params_.label_function ? 1 : threads(run);
+  parallel_for(anew.size(), n_threads, [&](std::size_t i) {
+    const BoundaryTree& tree = *anew[i].tree;
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> keyed;
+    for (std::uint32_t j = 0; j < stored.size(); ++j)
+      if (const Arrival a = stored[j].first; params_.learns(tree.place(), a))
+        keyed.emplace_back(hash64(params_.seed, tree.place(), tree.generation(), a), j);
+    if (keyed.empty()) keyed.emplace_back(0, 0);
+    std::sort(keyed.begin(), keyed.end());
+    std::vector<std::uint32_t> order;
+    for (const auto& [key, j] : keyed) order.push_back(j);
+    grow(anew[i], examples, order, epsilon_now(), sieves.of(tree), run);
+  });
+  for (std::size_t i = 0; i < anew.size(); ++i) {
+    anew[i].answering = trees_[i].answering;
+    anew[i].cost += trees_[i].cost;
+    std::swap(trees_[i], anew[i]);
+    replaced_.push_back(std::move(anew[i]));
+  }
+  close_block(store_.size());
+}
+
+// The examples that are stored as the learner sees it.
+std::vector<std::pair<Arrival, Slot>> BoundaryForest::stored_by_arrival() const {
   std::vector<std::pair<Arrival, Slot>> stored;
   stored.reserve(store_.n_living());
   for (Slot slot = 0; slot < store_.size(); ++slot)
     if (store_.is_alive(slot)) stored.emplace_back(store_.arrival(slot), slot);
   std::sort(stored.begin(), stored.end());
+  return stored;
+}
+
+// Their slots.
+std::vector<Slot> BoundaryForest::slots_of(std::span<const Arrival> arrivals) const {
+  const std::vector<std::pair<Arrival, Slot>> stored = stored_by_arrival();
   std::vector<Slot> slots;
   slots.reserve(arrivals.size());
   for (const Arrival arrival : arrivals) {

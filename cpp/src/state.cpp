@@ -29,7 +29,8 @@ Stats BoundaryForest::stats() {
               store_.position_bytes(),
               store_.example_bytes(),
               store_.id_bytes(),
-              0};
+              0,
+              version.adaptation.window.bytes()};
   if (!version.planted) stats.nodes.assign(params_.n_held(), 0);
   for (const auto& [tree, n_nodes, generation, answering] : version.trees) {
     if (answering) stats.nodes.push_back(n_nodes);
@@ -112,7 +113,36 @@ BoundaryForest::State BoundaryForest::state_of(const Version& version, std::span
       state.node_parents.push_back(tree->parent(v));
     }
   state.examples = examples_at(living, with_positions);
+  put_adaptation(version, state);
   return state;
+}
+
+void BoundaryForest::put_adaptation(const Version& version, State& state) const {
+  const Adaptation& adaptation = version.adaptation;
+  state.vote_power = adaptation.power;
+  state.vote_errors = adaptation.errors;
+  const Window& window = adaptation.window;
+  if (!window.is_kept()) return;
+  for (Arrival a = window.begin(); a < window.end(); ++a) {
+    state.window.arrivals.push_back(a);
+    state.window.positions.insert(state.window.positions.end(), window.row(a),
+                                  window.row(a) + store_.row_bytes());
+    state.window.labels.insert(state.window.labels.end(), window.label(a),
+                               window.label(a) + params_.label_length);
+  }
+  std::vector<const TreeSettings*> distinct;
+  for (const TreeVersion& version_of_tree : version.trees) {
+    const TreeSettings* settings = version_of_tree.tree->settings().get();
+    auto at = std::find(distinct.begin(), distinct.end(), settings);
+    if (at == distinct.end()) at = distinct.insert(at, settings);
+    state.tree_weights.push_back(static_cast<std::uint32_t>(at - distinct.begin()));
+  }
+  distinct.push_back(adaptation.settings.get());
+  for (const TreeSettings* settings : distinct) {
+    LogWeights logs = settings->log_weights;
+    logs.resize(params_.n_features);  // zeros are the plain metric
+    state.log_weights.insert(state.log_weights.end(), logs.begin(), logs.end());
+  }
 }
 
 Examples Snapshot::examples(std::size_t begin, std::size_t end) const {
@@ -133,12 +163,16 @@ std::unique_ptr<BoundaryForest> BoundaryForest::widened(std::size_t n_features,
   if (n_features < params_.n_features)
     throw std::invalid_argument("a forest cannot become narrower");
   State state = this->state();
-  const std::size_t before = store_.row_bytes();
+  const auto widen = [](auto& values, std::size_t before, std::size_t after) {
+    std::remove_reference_t<decltype(values)> wider(values.size() / before * after);
+    for (std::size_t i = 0; i * before < values.size(); ++i)
+      std::copy_n(values.data() + i * before, before, wider.data() + i * after);
+    values = std::move(wider);
+  };
   const std::size_t after = n_features * size_of(params_.element_type);
-  std::vector<std::byte> positions(state.examples.arrivals.size() * after);
-  for (std::size_t i = 0; i < state.examples.arrivals.size(); ++i)
-    std::copy_n(state.examples.positions.data() + i * before, before, positions.data() + i * after);
-  state.examples.positions = std::move(positions);
+  widen(state.examples.positions, store_.row_bytes(), after);
+  widen(state.window.positions, store_.row_bytes(), after);
+  widen(state.log_weights, params_.n_features, n_features);
   Params params = params_;
   params.n_features = n_features;
   auto wider = std::make_unique<BoundaryForest>(params, std::move(d));
@@ -174,6 +208,9 @@ void BoundaryForest::restore(const State& state, const SavedRows& rows) {
   const bool planted = state.tree_sizes[0] > 0;
   require(planted || (n == state.seen && n < params_.n_T), "trees are missing");
   check_trees(state);
+  Adaptation adaptation = restored_adaptation(state);
+  const std::vector<std::shared_ptr<const TreeSettings>> settings = restored_settings(state);
+  if (!settings.empty()) adaptation.settings = settings.back();
   Spread spread(params_.label_length);
   spread.restore(state.spread);
   try {
@@ -182,8 +219,9 @@ void BoundaryForest::restore(const State& state, const SavedRows& rows) {
       const bool answering = t < n_held;
       const std::uint32_t place = answering ? params_.first_tree + static_cast<std::uint32_t>(t)
                                             : state.tree_places[t - n_held];
-      trees_.push_back(
-          make_tree(place, state.tree_generations.empty() ? 0 : state.tree_generations[t]));
+      trees_.push_back(make_tree(place,
+                                 state.tree_generations.empty() ? 0 : state.tree_generations[t],
+                                 settings.empty() ? settings_ : settings[state.tree_weights[t]]));
       trees_.back().answering = answering;
       trees_.back().tree->restore(
           std::span(state.node_examples).subspan(begin, state.tree_sizes[t]),
@@ -196,10 +234,73 @@ void BoundaryForest::restore(const State& state, const SavedRows& rows) {
     rollback();
     throw;
   }
-  progress_ = {state.seen, state.n_classes, spread};
+  progress_ = {state.seen, state.n_classes, spread, std::move(adaptation)};
   publish();
   publication_.count_learning(state.learn);
   publication_.count_queries(state.query);
+}
+
+Adaptation BoundaryForest::restored_adaptation(const State& state) const {
+  Adaptation adaptation = progress_.adaptation;  // as a new forest has it
+  require(state.vote_errors.size() == adaptation.errors.size(),
+          "vote_errors does not fit the parameters");
+  for (const double error : state.vote_errors)
+    require(error >= 0.0, "vote_errors has a bad number");
+  adaptation.errors = state.vote_errors;
+  if (!adaptation.errors.empty()) adaptation.power = state.vote_power;
+  require(adaptation.power == state.vote_power, "vote_power does not fit the parameters");
+  Window& window = adaptation.window;
+  const std::size_t n =
+      window.is_kept() ? std::min<std::uint64_t>(state.seen, Window::capacity) : 0;
+  require(state.window.labels.size() == n * params_.label_length &&
+              state.window.positions.size() == n * store_.row_bytes(),
+          "the window does not have the last arrivals");
+  check_labels(state.window.labels, state.n_classes);
+  window.begin_at(state.seen - n);
+  for (std::size_t i = 0; i < n; ++i)
+    window.add(state.window.positions.data() + i * store_.row_bytes(),
+               state.window.labels.data() + i * params_.label_length);
+  return adaptation;
+}
+
+// Those that log_weights lists; none if weights are not learned.
+std::vector<std::shared_ptr<const TreeSettings>> BoundaryForest::restored_settings(
+    const State& state) const {
+  const bool planted = state.tree_sizes[0] > 0;
+  const std::size_t D = params_.n_features;
+  const std::size_t n = state.log_weights.size() / D;
+  if (!params_.has_learned_weights) {
+    require(state.log_weights.empty() && state.tree_weights.empty(),
+            "weights were learned, but the parameters say that they are not");
+    return {};
+  }
+  require(n > 0 && n * D == state.log_weights.size() && n <= state.tree_sizes.size() + 1,
+          "log_weights does not fit the features");
+  require(state.tree_weights.size() == (planted ? state.tree_sizes.size() : 0),
+          "tree_weights does not fit the trees");
+  for (const std::uint32_t which : state.tree_weights)
+    require(which < n, "tree_weights: a tree has weights that are not there");
+  for (const LogWeight log : state.log_weights)
+    require(std::abs(log) <= most_log_weight, "log_weights is out of range");
+  std::vector<std::shared_ptr<const TreeSettings>> settings;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto begin = state.log_weights.begin() + static_cast<std::ptrdiff_t>(i * D);
+    const LogWeights logs(begin, begin + static_cast<std::ptrdiff_t>(D));
+    const auto same = std::find_if(settings.begin(), settings.end(), [&](const auto& other) {
+      return is_plain(logs) ? other->log_weights.empty() : other->log_weights == logs;
+    });
+    settings.push_back(
+        same != settings.end() ? *same : settings_with(is_plain(logs) ? LogWeights{} : logs));
+  }
+  return settings;
+}
+
+void BoundaryForest::check_labels(std::span<const double> labels, std::uint32_t n_classes) const {
+  for (const double value : labels)
+    require(std::isfinite(value), "labels has a value that is not finite");
+  for (std::size_t i = 0; votes() && i < labels.size(); ++i)
+    require(labels[i] >= 0 && labels[i] < n_classes && labels[i] == std::floor(labels[i]),
+            "labels has a class that does not exist");
 }
 
 void BoundaryForest::check_examples(const State& state) const {
@@ -208,17 +309,10 @@ void BoundaryForest::check_examples(const State& state) const {
     require(i == 0 || examples.arrivals[i - 1] < examples.arrivals[i], "arrivals does not ascend");
     require(examples.arrivals[i] < state.seen, "arrivals exceeds the number of examples seen");
   }
-  for (const double value : examples.labels)
-    require(std::isfinite(value), "labels has a value that is not finite");
-  const bool vote = params_.estimator == Estimator::shepard_vote;
-  for (std::size_t i = 0; vote && i < examples.labels.size(); ++i) {
-    const double code = examples.labels[i];
-    require(code >= 0 && code < state.n_classes && code == std::floor(code),
-            "labels has a class that does not exist");
-  }
+  check_labels(examples.labels, state.n_classes);
   // Classes may have no example left, or none yet: how many there are is for the caller to check.
-  require(vote || state.n_classes == 0, "n_classes is not 0, and labels are not classes");
-  const double n_spread = vote ? 0.0 : static_cast<double>(state.seen);
+  require(votes() || state.n_classes == 0, "n_classes is not 0, and labels are not classes");
+  const double n_spread = votes() ? 0.0 : static_cast<double>(state.seen);
   require(!state.spread.empty() && state.spread[0] == n_spread,
           "spread does not fit the number of examples seen");
 }

@@ -14,13 +14,13 @@
 namespace boundary_forest {
 namespace {
 
-constexpr std::size_t n_near = 10;         // neighbours that estimate a label
-constexpr int n_steps = 30;                // of the descent
+constexpr std::size_t fewest_rows = 125;  // to learn from and to choose by
+constexpr std::size_t n_near = 10;        // neighbours that estimate a label
+constexpr int n_steps = 30;               // of the descent
 constexpr std::size_t rows_per_step = 100;
-constexpr LogWeight first_step = 14;       // its largest component: e^0.6; later steps fall to 0
-constexpr LogWeight lowest = -184;         // beside the largest: e^-8
-constexpr LogWeight limit = 190 * per_octave;  // weights stay within 2^-190 and 2^190
-constexpr double farthest = 8.0;           // standard deviations; outliers must not decide
+constexpr LogWeight first_step = 14;  // its largest component: e^0.6; later steps fall to 0
+constexpr LogWeight lowest = -184;    // beside the largest: e^-8
+constexpr double farthest = 8.0;      // standard deviations; outliers must not decide
 
 struct Neighbour {
   double reduced;
@@ -177,16 +177,17 @@ class Learning {
         begin_(window.begin()),
         cut_(begin_ + (window.end() - begin_) * 3 / 4),
         labels_(window, params, begin_, cut_),
-        variances_(variances(window, params, begin_, cut_)) {
+        moments_(
+            moments(params, cut_ - begin_, [&](std::size_t i) { return window.row(begin_ + i); })) {
     for (Arrival a = begin_; a < cut_; ++a) rows_.push_back(window.row(a));
-    for (const double variance : variances_)
-      base_.push_back(variance > 0.0
-                          ? std::clamp(-log_weight_of(std::min(variance, 1e300)), -limit, limit)
-                          : 0);
+    for (const double variance : moments_.variances)
+      base_.push_back(variance > 0.0 ? std::clamp(-log_weight_of(std::min(variance, 1e300)),
+                                                  -most_log_weight, most_log_weight)
+                                     : 0);
   }
 
   std::optional<LogWeights> choose(const LogWeights& in_use) const {
-    if (rows_.size() <= n_near || window_.end() == cut_) return {};
+    if (window_.end() - begin_ < fewest_rows) return {};
     const LogWeights learned = descend();
     LogWeights half = learned;
     for (LogWeight& u : half) u /= 2;
@@ -268,29 +269,19 @@ class Learning {
 
   std::vector<float> standardise() const {
     const std::size_t D = params_.n_features;
-    std::vector<double> mean(D, 0.0);
-    std::vector<double> row(D);
-    const auto each_row = [&](auto&& f) {
-      for (std::size_t i = 0; i < rows_.size(); ++i) {
-        to_doubles({rows_[i], params_.element_type}, D, row.data());
-        f();
-      }
-    };
-    each_row([&] {
-      for (std::size_t f = 0; f < D; ++f) mean[f] += row[f];
-    });
-    for (double& value : mean) value /= static_cast<double>(rows_.size());
     std::vector<double> scale = weights_of(base_);
     for (double& value : scale) value = std::sqrt(value);
+    std::vector<double> x(D);
     std::vector<float> standardised;
     standardised.reserve(rows_.size() * D);
-    each_row([&] {
+    for (const std::byte* row : rows_) {
+      to_doubles({row, params_.element_type}, D, x.data());
       for (std::size_t f = 0; f < D; ++f) {
-        const double z = (row[f] - mean[f]) * scale[f];
+        const double z = (x[f] - moments_.means[f]) * scale[f];
         standardised.push_back(
             std::isnan(z) ? 0.0F : static_cast<float>(std::clamp(z, -farthest, farthest)));
       }
-    });
+    }
     return standardised;
   }
 
@@ -300,12 +291,12 @@ class Learning {
     double sum = 0.0;
     for (std::size_t f = 0; f < u.size(); ++f) {
       logs[f] = base_[f] + u[f];
-      const double importance = weight_of(logs[f]) * variances_[f];
+      const double importance = weight_of(logs[f]) * moments_.variances[f];
       if (std::isfinite(importance)) sum += importance;
     }
     const LogWeight size = sum > 0.0 ? log_weight_of(std::min(sum, 1e300)) : 0;
-    for (LogWeight& log : logs) log = std::clamp(log - size, -limit, limit);
-    return logs;
+    for (LogWeight& log : logs) log = std::clamp(log - size, -most_log_weight, most_log_weight);
+    return is_plain(logs) ? LogWeights{} : logs;
   }
 
   double validation_error(const LogWeights& logs) const {
@@ -328,31 +319,34 @@ class Learning {
   const Arrival begin_;
   const Arrival cut_;  // from here on they are for validation
   const Labels labels_;
-  const std::vector<double> variances_;
+  const Moments moments_;               // of the rows that are learned from
   std::vector<const std::byte*> rows_;  // begin_ to cut_
   LogWeights base_;                     // of 1 / variance; 0 for a constant feature
 };
 
 }  // namespace
 
-std::vector<double> variances(const Window& window, const Params& params, Arrival begin,
-                              Arrival end) {
-  std::vector<double> mean(params.n_features, 0.0);
-  std::vector<double> squares(params.n_features, 0.0);
-  std::vector<double> row(params.n_features);
-  const auto n = static_cast<double>(end - begin);
-  const auto each_row = [&](auto&& f) {
-    for (Arrival a = begin; a < end; ++a) {
-      to_doubles({window.row(a), params.element_type}, row.size(), row.data());
-      for (std::size_t i = 0; i < row.size(); ++i) f(i);
+Moments moments(const Params& params, std::size_t n,
+                const std::function<const std::byte*(std::size_t)>& row) {
+  const std::size_t D = params.n_features;
+  Moments out{std::vector<double>(D, 0.0), std::vector<double>(D, 0.0)};
+  std::vector<double> x(D);
+  const auto for_each = [&](auto&& f) {
+    for (std::size_t i = 0; i < n; ++i) {
+      to_doubles({row(i), params.element_type}, D, x.data());
+      for (std::size_t j = 0; j < D; ++j) f(j);
     }
   };
-  each_row([&](std::size_t i) { mean[i] += row[i]; });
-  for (double& value : mean) value /= n;
-  each_row([&](std::size_t i) { squares[i] += (row[i] - mean[i]) * (row[i] - mean[i]); });
-  for (double& value : squares)
-    value = std::isfinite(value) ? value / n : std::numeric_limits<double>::infinity();
-  return squares;
+  const auto count = static_cast<double>(n);
+  for_each([&](std::size_t j) { out.means[j] += x[j]; });
+  for (double& mean : out.means) mean /= count;
+  for_each([&](std::size_t j) {
+    const double apart = x[j] - out.means[j];
+    out.variances[j] += apart * apart;
+  });
+  for (double& variance : out.variances)
+    variance = std::isfinite(variance) ? variance / count : std::numeric_limits<double>::infinity();
+  return out;
 }
 
 std::optional<LogWeights> learn_weights(const Window& window, const Params& params,

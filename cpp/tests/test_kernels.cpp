@@ -21,15 +21,17 @@ constexpr double p = 3.0;
 const double inf = std::numeric_limits<double>::infinity();
 
 const std::vector<Formula> formulas = {
-    Formula::euclidean, Formula::manhattan, Formula::chebyshev, Formula::minkowski,
-    Formula::cosine,    Formula::hamming,   Formula::canberra,  Formula::inner_product,
-    Formula::weighted_euclidean};
+    Formula::euclidean, Formula::manhattan,     Formula::chebyshev,
+    Formula::minkowski, Formula::cosine,        Formula::hamming,
+    Formula::canberra,  Formula::inner_product, Formula::weighted_euclidean};
 const char* const names[] = {"euclidean", "manhattan",     "chebyshev",
                              "minkowski", "cosine",        "hamming",
                              "canberra",  "inner_product", "weighted_euclidean"};
 
 // Roots of weights, exact in float32: some features count not at all, some a thousand times.
-double scale_of(std::size_t i) { return i % 7 == 3 ? 0.0 : std::ldexp(1.0 + i % 5 / 8.0, i % 11 - 5); }
+double scale_of(std::size_t i) {
+  return i % 7 == 3 ? 0.0 : std::ldexp(1.0 + i % 5 / 8.0, i % 11 - 5);
+}
 
 const struct Weighted {
   Weighted() {
@@ -80,7 +82,8 @@ double distance(const kernels::InstructionSet& set, Formula formula, const Row& 
                 const Row& row) {
   const std::byte* rows = row.bytes.data();
   double out = -1.0;
-  set.table(formula, row.type, query.type)(query.bytes.data(), &rows, 1, row.held.size(), arguments, &out);
+  set.table(formula, row.type, query.type)(query.bytes.data(), &rows, 1, row.held.size(), arguments,
+                                           &out);
   return out;
 }
 
@@ -275,9 +278,8 @@ CASE("floats are summed in sixteen lanes that are then halved") {
       for (const std::size_t n : lengths()) {
         const Row query = random_query(types, n, random);
         const Row row = random_row(types.stored, n, random);
-        for (const Formula formula :
-             {Formula::euclidean, Formula::manhattan, Formula::inner_product,
-              Formula::weighted_euclidean}) {
+        for (const Formula formula : {Formula::euclidean, Formula::manhattan,
+                                      Formula::inner_product, Formula::weighted_euclidean}) {
           const bool bytes = types.query == ElementType::uint8;
           if (bytes && formula != Formula::weighted_euclidean)
             continue;  // integers: any order gives the same

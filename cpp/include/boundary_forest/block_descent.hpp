@@ -31,10 +31,24 @@ class BlockDescent {
 
   BlockDescent(const QueryRows& block, const Sieve& sieve) : block_(block), sieve_(sieve) {}
 
-  // BTQuery for rows[j] after `seen` + j * `seen_step` examples, among the first n_nodes nodes of the
-  // tree: endings()[j] becomes what it returns.
-  void descend(const BoundaryTree& tree, std::span<const std::uint32_t> rows, std::uint64_t seen,
-               std::uint64_t seen_step, NodeId n_nodes, Counts& counts);
+  // How many examples had been seen when a row came: always as many, one more for each of the rows
+  // before it, or one more for each of the block's rows before it, whether they are among the rows
+  // or not.
+  struct Clock {
+    enum class Pace : std::uint8_t { none, rows, block };
+    std::uint64_t seen;
+    Pace pace;
+
+    // At rows[j].
+    std::uint64_t at(std::span<const std::uint32_t> rows, std::size_t j) const {
+      return seen + (pace == Pace::none ? 0 : pace == Pace::rows ? j : rows[j]);
+    }
+  };
+
+  // BTQuery for these rows of the block, among the first n_nodes nodes of the tree: endings()[j]
+  // becomes what it returns for rows[j].
+  void descend(const BoundaryTree& tree, std::span<const std::uint32_t> rows, const Clock& clock,
+               NodeId n_nodes, Counts& counts);
 
   struct Ending {
     NodeId node;
@@ -43,10 +57,26 @@ class BlockDescent {
   };
   std::span<const Ending> endings() const { return endings_; }
 
-  // BTTrain for rows[j] of a block of examples in order, after `seen` + j others and with threshold
-  // epsilon[rows[j]]. endings()[j] becomes what the tree would have answered.
-  void train(BoundaryTree& tree, std::span<const std::uint32_t> rows, std::uint64_t seen,
-             const double* epsilon, Counts& counts);
+  // BTTrain for these rows of a block of examples, in this order, rows[j] with the threshold
+  // epsilon[rows[j]]. endings()[j] becomes what the tree would have answered. Where learns(rows[j]) is
+  // false, that is all.
+  template <class Learns>
+  void train(BoundaryTree& tree, std::span<const std::uint32_t> rows, const Clock& clock,
+             const double* epsilon, Counts& counts, Learns&& learns) {
+    const NodeId n_before = tree.size();
+    Counts descended;
+    descend(tree, rows, clock, n_before, descended);
+    counts.evaluations += descended.evaluations;
+    changed_.assign(n_before, 0);
+    for (std::size_t j = 0; j < rows.size(); ++j) {
+      Ending& ending = endings_[j];
+      replay(tree, rows[j], clock.at(rows, j), n_before, ending, counts);
+      counts.comparisons += ending.compared;
+      if (learns(rows[j]) && tree.learn(block_.slot(rows[j]), ending.node, epsilon[rows[j]]) &&
+          ending.node < n_before)
+        changed_[ending.node] = 1;
+    }
+  }
 
  private:
   struct Group {
@@ -64,13 +94,12 @@ class BlockDescent {
   void replay(const BoundaryTree& tree, std::uint32_t row, std::uint64_t seen, NodeId n_before,
               Ending& ending, Counts& counts);
   Query query(std::span<const std::uint32_t> rows, std::uint32_t j) const {
-    return {block_, rows[j], seen_ + j * seen_step_, n_nodes_};
+    return {block_, rows[j], clock_.at(rows, j), n_nodes_};
   }
 
   const QueryRows& block_;
   const Sieve& sieve_;
-  std::uint64_t seen_ = 0;
-  std::uint64_t seen_step_ = 0;
+  Clock clock_ = {};
   NodeId n_nodes_ = 0;
   std::vector<Ending> endings_;
 

@@ -9,6 +9,7 @@
 //
 // Trees come and go: regrowing.cpp puts new trees in the places of others. A version lists its
 // trees, and what is replaced is reclaimed by the learner once no call that may read it still runs.
+// What a forest decides for itself, beyond the paper, is in deciding.cpp.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +23,7 @@
 #include <span>
 #include <vector>
 
+#include "boundary_forest/adaptation.hpp"
 #include "boundary_forest/boundary_tree.hpp"
 #include "boundary_forest/combine.hpp"
 #include "boundary_forest/example_store.hpp"
@@ -93,6 +95,7 @@ struct Paths {
 struct Digest {
   std::vector<std::array<std::uint64_t, 2>> trees;
   std::array<std::uint64_t, 2> examples = {0, 0};
+  std::array<std::uint64_t, 2> adaptation = {0, 0};  // the same in all of them
 };
 
 // A tree to be grown from stored examples, by arrival number, in this order; the first is its root.
@@ -112,6 +115,7 @@ struct Stats {
   std::size_t example_bytes = 0;   // labels, arrival numbers and holders
   std::size_t id_bytes = 0;
   std::size_t tree_bytes = 0;
+  std::size_t window_bytes = 0;  // of the last arrivals, if weights are learned from them
 };
 
 class BoundaryForest : private Forkable {
@@ -176,6 +180,14 @@ class BoundaryForest : private Forkable {
   // each tree's end has in E's answer; and that answer.
   Paths paths(const RowsView& row);
 
+  // The weights of the features in use, and the features' variances: over the last arrivals if
+  // weights are learned, otherwise over the stored examples.
+  struct Features {
+    std::vector<double> weights;  // none: all are 1
+    std::vector<double> variances;
+  };
+  Features features();
+
   // The standard deviation of the labels seen (of many outputs, the root of the summed variances).
   double label_deviation();
 
@@ -201,7 +213,15 @@ class BoundaryForest : private Forkable {
     std::vector<std::uint32_t> tree_generations;  // none: all are 0
     std::vector<std::uint32_t> node_examples;     // tree by tree, in order of creation
     std::vector<NodeId> node_parents;             // `nothing` for a root
-    Examples examples;                            // all that are stored, by arrival
+    // If weights are learned: the distinct ones, the last of which new trees get, feature by feature;
+    // which of them each tree has; and the last arrivals.
+    LogWeights log_weights;
+    std::vector<std::uint32_t> tree_weights;
+    Examples window;
+    // If votes are tried: what Adaptation has of them.
+    VotePower vote_power = VotePower::one;
+    std::vector<double> vote_errors;
+    Examples examples;  // all that are stored, by arrival
   };
   State state(bool with_positions = true);
   void restore(const State& state);  // with its own positions
@@ -219,8 +239,9 @@ class BoundaryForest : private Forkable {
                Counts& cost);
 
   // E on the examples that the trees found, in its two forms; see combine.hpp.
-  std::pmr::vector<Vote> E_vote(std::span<const Leaf> v, std::pmr::memory_resource* memory) const;
-  void E_label(std::span<const Leaf> v, std::span<double> out) const;
+  std::pmr::vector<Vote> E_vote(std::span<const Leaf> v, VotePower power,
+                                std::pmr::memory_resource* memory) const;
+  void E_label(std::span<const Leaf> v, VotePower power, std::span<double> out) const;
   std::pmr::vector<double> distances(std::span<const Leaf> v,
                                      std::pmr::memory_resource* memory) const;
   bool votes() const { return params_.estimator == Estimator::shepard_vote; }
@@ -231,7 +252,7 @@ class BoundaryForest : private Forkable {
     bool shares = false;
     Ranks ranks;
   };
-  void answer(const Asked& asked, std::size_t row, std::span<const Leaf> v) const;
+  void answer(const Asked& asked, VotePower power, std::size_t row, std::span<const Leaf> v) const;
   std::optional<Table<double>> answers(const RowsView& rows, const Run& run, Asked asked);
   Table<double> answers_then_learn(const RowsView& rows, const double* labels, const Run& run,
                                    std::size_t& learned, const Ids& ids, Asked asked);
@@ -255,13 +276,14 @@ class BoundaryForest : private Forkable {
                    const Run& run, const Asked& asked);
   std::pmr::vector<double> thresholds(Slot first, std::size_t n,
                                       std::pmr::memory_resource* memory) const;
-  void take_note_of_labels(Slot first, std::size_t n);
+  void take_note_of(Slot first, std::size_t n);
   double epsilon_now() const {
     return params_.auto_epsilon ? progress_.spread.epsilon() : params_.epsilon;
   }
   bool planted() const { return !trees_.empty(); }
   void make_trees();
-  Grown make_tree(std::uint32_t place, std::uint32_t generation) const;
+  Grown make_tree(std::uint32_t place, std::uint32_t generation,
+                  std::shared_ptr<const TreeSettings> settings) const;
   void grow(Grown& grown, const QueryRows& examples, std::span<const std::uint32_t> order,
             double epsilon, const Sieve* sieve, const Run& run) const;
   Learning begin_learning();
@@ -269,10 +291,17 @@ class BoundaryForest : private Forkable {
   void resume() override;
   void resume_in_child() override;
   void close_block(Slot first);
+  void decide(const Run& run);
+  bool learn_weights(const Run& run);
+  void try_votes(Slot first, std::span<const Leaf> v);
+  VotePower best_power() const;
+  std::shared_ptr<const TreeSettings> settings_with(const LogWeights& log_weights) const;
+  void regrow_all(const Run& run);
   void publish();
   void rollback();
   bool may_fail() const { return settings_->d->may_fail() || params_.label_function; }
   std::vector<Slot> slots_of(std::span<const Arrival> arrivals) const;
+  std::vector<std::pair<Arrival, Slot>> stored_by_arrival() const;
 
   template <class F>
   void for_each_tree(const Run& run, F&& f);
@@ -292,6 +321,10 @@ class BoundaryForest : private Forkable {
   Examples examples_at(std::span<const Slot> slots, bool with_positions = true) const;
   std::vector<Slot> living(const Version& version) const;
   State state_of(const Version& version, std::span<const Slot> living, bool with_positions);
+  void put_adaptation(const Version& version, State& state) const;
+  Adaptation restored_adaptation(const State& state) const;
+  std::vector<std::shared_ptr<const TreeSettings>> restored_settings(const State& state) const;
+  void check_labels(std::span<const double> labels, std::uint32_t n_classes) const;
   void check_examples(const State& state) const;
   void check_trees(const State& state) const;
 
@@ -307,8 +340,9 @@ class BoundaryForest : private Forkable {
   }
 
   const Params params_;
-  const std::shared_ptr<const TreeSettings> settings_;  // of the trees that are made from now on
-  const bool plain_;                                    // see plain_path()
+  const std::shared_ptr<const TreeSettings> settings_;  // that the first trees are made with
+  const Schedule schedule_;
+  const bool plain_;  // see plain_path()
   ExampleStore store_;
   Publication publication_;
 
@@ -317,6 +351,7 @@ class BoundaryForest : private Forkable {
     std::uint64_t seen = 0;
     std::uint32_t n_classes = 0;
     Spread spread;
+    Adaptation adaptation;
   };
   std::mutex learning_;        // held by a learning call, whole
   std::mutex block_;           // held while anything is changed; free between two blocks

@@ -25,6 +25,7 @@
 #include "boundary_forest/metric.hpp"
 #include "boundary_forest/nearest.hpp"
 #include "boundary_forest/query_rows.hpp"
+#include "boundary_forest/tree_settings.hpp"
 #include "boundary_forest/types.hpp"
 
 namespace boundary_forest {
@@ -44,12 +45,6 @@ inline void copy_element(const Node& from, Node& to) {
 // A visitor that does not want to know which examples a descent compared.
 struct Unobserved {
   void operator()(Slot, double) const {}
-};
-
-// What a tree is grown with, so that the trees of a forest may come to differ. The metrics of one
-// forest are of one kind: their reduced distances stand for distances in the same way.
-struct TreeSettings {
-  std::shared_ptr<const Metric> d;
 };
 
 class BoundaryTree {
@@ -191,6 +186,7 @@ class BoundaryTree {
   std::uint32_t place() const { return place_; }
   std::uint32_t generation() const { return generation_; }
   const Metric& d() const { return d_; }
+  const std::shared_ptr<const TreeSettings>& settings() const { return settings_; }
   std::uint64_t tie_hash() const { return tie_hash_; }
   static std::uint64_t tie_hash(const Params& params, std::uint32_t place,
                                 std::uint32_t generation = 0) {

@@ -1,8 +1,8 @@
 // E: how the examples that the trees found become an answer (the paper's section on the algorithm).
 //
-// Shepard's weights are 1 / d(x_i, y). Examples at distance zero alone decide, equally. Sums run in
-// tree order, in double. The weights are scaled by the least distance, which changes no answer and
-// keeps 1 / d from overflowing.
+// Shepard's weights are 1 / d(x_i, y); beyond the paper, 1 / d^p for other p. Examples at distance
+// zero alone decide, equally. Sums run in tree order, in double. The weights are scaled by the least
+// distance, which changes no answer and keeps 1 / d from overflowing.
 #pragma once
 
 #include <algorithm>
@@ -20,15 +20,31 @@
 
 namespace boundary_forest {
 
+// Ratio of a tree's weight to that of the tree with the least distance: ratio is that distance / d.
+inline double vote_weight(double ratio, VotePower power) {
+  switch (power) {
+    case VotePower::one:
+      return ratio;
+    case VotePower::zero:
+      return 1.0;
+    case VotePower::half:
+      return std::sqrt(ratio);
+    case VotePower::two:
+      return ratio * ratio;
+  }
+  __builtin_unreachable();
+}
+
 // Turns distances into Shepard's weights, in place; returns their sum.
-inline double shepard_weights(std::span<double> d) {
+inline double shepard_weights(std::span<double> d, VotePower power = VotePower::one) {
   const double least = *std::min_element(d.begin(), d.end());
   double sum = 0.0;
   for (double& value : d) {
     if (least == 0.0)
       value = value == 0.0 ? 1.0 : 0.0;
     else
-      value = value == least ? 1.0 : least / value;  // equal weights too where all are infinite
+      // Equal weights too where all are infinite.
+      value = value == least ? 1.0 : vote_weight(least / value, power);
     sum += value;
   }
   return sum;

@@ -13,7 +13,8 @@
 
 namespace boundary_forest {
 
-using LogWeight = std::int32_t;  // in sixteenths of an octave
+using LogWeight = std::int32_t;             // in sixteenths of an octave
+using LogWeights = std::vector<LogWeight>;  // one for each feature
 
 inline constexpr LogWeight per_octave = 16;
 
@@ -65,6 +66,14 @@ inline LogWeight log_weight_of(double x) {
   LogWeight u = 0;
   while (u < per_octave && mantissa >= powers_of_two[2 * u + 1]) ++u;
   return (exponent - 1) * per_octave + u;
+}
+
+// Learned ones stay within 2^-190 and 2^190.
+inline constexpr LogWeight most_log_weight = 190 * per_octave;
+
+// All weights are 1, as without weights.
+inline bool is_plain(std::span<const LogWeight> logs) {
+  return std::all_of(logs.begin(), logs.end(), [](LogWeight log) { return log == 0; });
 }
 
 inline std::vector<double> weights_of(std::span<const LogWeight> logs) {

@@ -109,6 +109,10 @@ class Spread {
     }
   }
 
+  // Of one output; infinite where a double cannot hold it.
+  double variance(std::size_t i) const {
+    return std::ldexp(squares_[i] / static_cast<double>(n_), 2 * exponent_[i]);
+  }
   double deviation() const { return deviation_times(1.0); }
   double epsilon() const { return deviation_times(0.1); }
 

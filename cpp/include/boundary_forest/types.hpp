@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "boundary_forest/rng.hpp"
+
 namespace boundary_forest {
 
 using NodeId = std::uint32_t;   // a node within its tree, in order of creation; 0 is the root
@@ -104,6 +106,15 @@ using LabelFunction = std::function<double(const double* a, const double* b)>;
 // E: how the n_T locally closest examples become an answer.
 enum class Estimator : std::uint8_t { shepard_vote, shepard_mean, nearest };
 
+// How a tree's answer is weighed by its distance d: by 1 / d as in the paper, equally, or by
+// whichever of 1 / d^p was best lately (combine.hpp).
+enum class VoteWeights : std::uint8_t { distance, uniform, automatic };
+
+// p of 1 / d^p.
+enum class VotePower : std::uint8_t { one, zero, half, two };
+inline constexpr VotePower vote_powers[] = {VotePower::one, VotePower::zero, VotePower::half,
+                                            VotePower::two};
+
 struct Params {
   std::uint32_t n_T = 50;        // trees
   std::uint32_t k = 50;          // most children a node may have; `unlimited` for none
@@ -112,15 +123,24 @@ struct Params {
   LabelMetric label_metric = LabelMetric::discrete;
   LabelFunction label_function;  // of LabelMetric::function
   Estimator estimator = Estimator::shepard_vote;
+  VoteWeights vote_weights = VoteWeights::distance;
   double epsilon = 0.0;       // threshold of d_c
   bool auto_epsilon = false;  // epsilon follows the targets' spread, see label_metric.hpp
   ElementType element_type = ElementType::float64;
   IdKind ids = IdKind::none;
   std::uint64_t seed = 0;
+  double max_samples = 1.0;          // the fraction of the arrivals that each tree learns
+  bool has_learned_weights = false;  // features have weights that are learned (weight_learning.hpp)
   // The trees that are held here, of the n_T that there are in all: [first_tree, end_tree). Several
   // engines that learn the same stream then make up one forest.
   std::uint32_t first_tree = 0;
   std::uint32_t end_tree = 0;  // 0: n_T
+
+  // Tree `place` learns arrival a.
+  bool learns(std::uint32_t place, Arrival a) const {
+    return max_samples == 1.0 ||
+           static_cast<double>(hash64(seed, place, a) >> 11) * 0x1p-53 < max_samples;
+  }
 
   std::uint32_t n_held() const { return (end_tree == 0 ? n_T : end_tree) - first_tree; }
 
@@ -140,6 +160,12 @@ struct Params {
                                   std::to_string(label_length));
     if (estimator == Estimator::shepard_mean && label_length < 1)
       throw std::invalid_argument("a Shepard mean needs labels of at least one number");
+    if (!(max_samples > 0.0 && max_samples <= 1.0))
+      throw std::invalid_argument("max_samples must be above 0 and at most 1, got " +
+                                  std::to_string(max_samples));
+    if (has_learned_weights && label_length < 1)
+      throw std::invalid_argument(
+          "weights of features are learned from labels, and there are none");
     if (!(epsilon >= 0.0))
       throw std::invalid_argument("epsilon must be a number >= 0, got " + std::to_string(epsilon));
   }

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "boundary_forest/adaptation.hpp"
 #include "boundary_forest/label_metric.hpp"
 #include "boundary_forest/types.hpp"
 
@@ -32,7 +33,8 @@ struct Version {
   Slot slots = 0;               // slots in use: those of the stored, and of some that were freed
   std::uint32_t n_classes = 0;  // 1 + the largest class code
   Spread spread;                // of the labels, for epsilon = "auto"
-  bool planted = false;         // else the first n_T examples are awaited, and there are no trees
+  Adaptation adaptation;
+  bool planted = false;  // else the first n_T examples are awaited, and there are no trees
   std::vector<TreeVersion> trees;  // those that answer first, by place
 };
 

@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -27,15 +28,17 @@
 
 namespace boundary_forest {
 
-using LogWeights = std::vector<LogWeight>;  // one for each feature; none: the plain metric
-
-// The weights to use from now on, if they are to change. `plain` is the metric without weights.
+// The weights to use from now on, if they are to change; an empty list is the plain metric.
 std::optional<LogWeights> learn_weights(const Window& window, const Params& params,
                                         const LogWeights& in_use, const Metric& plain,
                                         std::size_t n_threads);
 
-// The population variance of each feature over the arrivals from begin to end.
-std::vector<double> variances(const Window& window, const Params& params, Arrival begin,
-                              Arrival end);
+// The mean and the population variance of each feature over n rows, row(0) to row(n - 1).
+struct Moments {
+  std::vector<double> means;
+  std::vector<double> variances;
+};
+Moments moments(const Params& params, std::size_t n,
+                const std::function<const std::byte*(std::size_t)>& row);
 
 }  // namespace boundary_forest

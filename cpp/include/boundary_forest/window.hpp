@@ -32,7 +32,9 @@ class Window {
   Arrival begin() const { return end_ - std::min<Arrival>(end_ - first_, capacity); }
   Arrival end() const { return end_; }
 
-  const std::byte* row(Arrival a) const { return chunk(a).rows.data() + a % per_chunk * row_bytes_; }
+  const std::byte* row(Arrival a) const {
+    return chunk(a).rows.data() + a % per_chunk * row_bytes_;
+  }
   const double* label(Arrival a) const {
     return chunk(a).labels.data() + a % per_chunk * label_length_;
   }

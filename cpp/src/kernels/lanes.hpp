@@ -193,9 +193,8 @@ BF_INLINE void fold_lanes(const Q* q, const R* const* r, std::size_t n, Term ter
     }
   if (i < n) BF_UNROLL for (std::size_t j = 0; j < n_registers; ++j) {
       const auto x = load_some<A>(q + i, j, n - i);
-      BF_UNROLL for (std::size_t c = 0; c < C; ++c) lanes[c][j] =
-          Fold::combine(lanes[c][j],
-                        term(x, load_some<A>(r[c] + i, j, n - i), Place<A>{i, j, n - i}));
+      BF_UNROLL for (std::size_t c = 0; c < C; ++c) lanes[c][j] = Fold::combine(
+          lanes[c][j], term(x, load_some<A>(r[c] + i, j, n - i), Place<A>{i, j, n - i}));
     }
   BF_UNROLL for (std::size_t c = 0; c < C; ++c) {
     constexpr auto half = std::make_index_sequence<Lanes<A>::per_register / 2>();

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from boundary_forest.estimators.adaptive import check_adaptive
 from boundary_forest.estimators.batch import Batch, Recorder
 from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.copying import Parts, put_together, taken_apart
@@ -151,6 +152,7 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         """
         self._validate_params()
         engine_metric(self.metric, self.metric_params)
+        check_adaptive(vars(self))
 
     def learning_paused(self) -> AbstractContextManager[Any]:
         """Return a lock: inside, learning calls of other threads wait for their turn.
@@ -215,7 +217,7 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         with self.learning_paused():
             fitted = self._fitted
             if fitted is None:
-                self._validate_params()
+                self.check_params()
             self._learn_checked(fitted, batch)
 
     def _learn(
@@ -237,7 +239,7 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
                 )
             fitted = None if reset else self._fitted
             if fitted is None:
-                self._validate_params()
+                self.check_params()
             batch = checked_batch(self, fitted, X, y, classes=classes, ids=ids)
             how = "learn_offline" if reset and self.offline else how
             said = self._learn_checked(fitted, batch, how)

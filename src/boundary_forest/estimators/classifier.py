@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.adaptive import ADAPTIVE_CONSTRAINTS, AdaptiveMixin
+from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryForest
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.labels import ClassLabels
 from boundary_forest.estimators.prequential import PredictThenLearnMixin
@@ -16,7 +17,9 @@ from boundary_forest.estimators.prequential import PredictThenLearnMixin
 Shares = tuple[NDArray[np.float64], NDArray[Any]]  # of each class in each row, and the classes
 
 
-class BoundaryForestClassifier(ClassifierMixin, PredictThenLearnMixin, BaseBoundaryForest):
+class BoundaryForestClassifier(
+    ClassifierMixin, PredictThenLearnMixin, AdaptiveMixin, BaseBoundaryForest
+):
     """Online nearest-neighbour classification with a Boundary Forest.
 
     Parameters
@@ -42,6 +45,17 @@ class BoundaryForestClassifier(ClassifierMixin, PredictThenLearnMixin, BaseBound
         Threads; None is 1, -1 all cores. The answers do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the forest; None draws one.
+    feature_weights : None, "learned" or array-like of shape (n_features,), default=None
+        Weights that multiply the squared differences of features, as scipy's ``w`` does. "learned"
+        takes raw features of any scale, and learns the weights from the stream as it learns.
+        Needs ``metric="euclidean"``.
+    max_samples : float in (0, 1] or None, default=None
+        The fraction of the examples that each tree learns; which, is drawn for every tree and
+        example. Below 1, trees differ more, and learning costs less.
+    weights : {"distance", "uniform", "auto"}, default="distance"
+        How the trees' answers are weighed: by 1 / distance as in the paper; equally; or by the one
+        of 1 / distance ** p, p in {0, 0.5, 1, 2}, with the fewest mistakes lately. Examples at
+        distance 0 decide alone with all of them.
 
     Attributes
     ----------
@@ -49,6 +63,10 @@ class BoundaryForestClassifier(ClassifierMixin, PredictThenLearnMixin, BaseBound
         The classes seen so far, sorted.
     seed_ : int
         The seed in use.
+    feature_weights_ : ndarray of shape (n_features_in_,)
+        The weights of the features in use; 1 without any.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Each feature's weight times its variance, as shares that sum to 1.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -78,6 +96,40 @@ class BoundaryForestClassifier(ClassifierMixin, PredictThenLearnMixin, BaseBound
     """
 
     label_policy = ClassLabels
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PARAMETER_CONSTRAINTS,
+        **ADAPTIVE_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 50,
+        max_children: int | None = 50,
+        metric: Any = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        dtype: str = "auto",
+        offline: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        feature_weights: Any = None,
+        max_samples: float | None = None,
+        weights: str = "distance",
+    ) -> None:
+        super().__init__(
+            n_estimators=n_estimators,
+            max_children=max_children,
+            metric=metric,
+            metric_params=metric_params,
+            dtype=dtype,
+            offline=offline,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.feature_weights = feature_weights
+        self.max_samples = max_samples
+        self.weights = weights
 
     @property
     def classes_(self) -> NDArray[Any]:

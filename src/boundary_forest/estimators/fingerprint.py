@@ -11,7 +11,7 @@ import hashlib
 from typing import Any
 
 from boundary_forest.estimators.errors import plain
-from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.fitted import ADAPTIVE_PARAMETERS, Fitted
 from boundary_forest.estimators.metrics import name_of
 
 
@@ -22,12 +22,17 @@ def fingerprint_of(fitted: Fitted) -> str:
     params = fitted.settings.metric_params or {}
     settings["metric_params"] = sorted((key, plain(value)) for key, value in params.items())
     del settings["ids"]  # names of the user's own change no answer
-    trees, examples = fitted.engine.digest(fitted.labels.keys())
+    for name, value in settings.pop("adaptive").items():
+        if value != ADAPTIVE_PARAMETERS[name]:  # the paper's forest keeps the hash that it had
+            settings[name] = value
+    trees, examples, adaptation = fitted.engine.digest(fitted.labels.keys())
     described = [(key, _described(value)) for key, value in sorted(settings.items())]
     text = repr((described, fitted.engine.seen))
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16)
     digest.update(trees.tobytes())
     digest.update(examples.tobytes())
+    if adaptation.any():
+        digest.update(adaptation.tobytes())
     return digest.hexdigest()
 
 

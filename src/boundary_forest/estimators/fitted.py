@@ -8,7 +8,7 @@ nothing else does.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,9 @@ Forest = _core.Forest
 Tree = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 TREE_PARAMETERS = ("n_estimators", "max_children", "metric", "metric_params")
+
+# Beyond the paper, of the estimators that have labels; and their defaults, which are the paper's.
+ADAPTIVE_PARAMETERS = {"feature_weights": None, "max_samples": None, "weights": "distance"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Settings:
         The seed.
     ids : {"none", "int64", "text"}
         What examples are named by.
+    adaptive : dict
+        The parameters of ``ADAPTIVE_PARAMETERS`` that the estimator has.
     """
 
     n_estimators: int
@@ -52,6 +57,7 @@ class Settings:
     label_length: int
     seed: int
     ids: str = "none"
+    adaptive: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any], **more: Any) -> Settings:
@@ -62,8 +68,20 @@ class Settings:
             max_children=None if max_children is None else int(max_children),
             metric=parameters["metric"],
             metric_params=None if metric_params is None else dict(metric_params),
+            adaptive={
+                name: _plain_list(parameters[name])
+                for name in ADAPTIVE_PARAMETERS
+                if name in parameters
+            },
             **more,
         )
+
+
+def _plain_list(value: Any) -> Any:
+    """Return weights as a list of floats, which JSON has too, and other parameters as they are."""
+    if value is None or isinstance(value, str):
+        return value
+    return np.asarray(value, dtype=np.float64).tolist()
 
 
 def new_engine(settings: Settings, labels: LabelPolicy) -> Forest:
@@ -78,7 +96,15 @@ def new_engine(settings: Settings, labels: LabelPolicy) -> Forest:
     """
     parts = dict(vars(settings))
     parts["metric"], parts["p"] = engine_metric(settings.metric, parts.pop("metric_params"))
-    return Forest(**parts, **labels.rules)
+    adaptive = {**ADAPTIVE_PARAMETERS, **parts.pop("adaptive")}
+    weights, max_samples = adaptive["feature_weights"], adaptive["max_samples"]
+    return Forest(
+        **parts,
+        **labels.rules,
+        feature_weights=np.asarray(weights) if isinstance(weights, list) else weights,
+        max_samples=1.0 if max_samples is None else max_samples,
+        vote_weights=adaptive["weights"],
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +132,7 @@ class Fitted:
     def parameters(self) -> dict[str, Any]:
         """The parameters in use, by the names of the estimator's."""
         trees = {name: getattr(self.settings, name) for name in TREE_PARAMETERS}
-        return {**trees, **self.labels.parameters}
+        return {**trees, **self.settings.adaptive, **self.labels.parameters}
 
     def predicted(self, rows: NDArray[Any], n_threads: int) -> NDArray[np.float64]:
         """Return the engine's label vector for each row."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from boundary_forest.estimators.adaptive import ADAPTIVE_CONSTRAINTS, AdaptiveMixin
 from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryForest
 from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.labels import LabelVectors, Node
@@ -18,7 +19,7 @@ LABEL_METRICS = ("euclidean", "manhattan", "chebyshev", "discrete", "always")
 __all__ = ["BoundaryForest", "Node"]
 
 
-class BoundaryForest(BaseBoundaryForest):
+class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
     """A Boundary Forest over label vectors, with the paper's d, d_c, epsilon and E as parameters.
 
     Classification, regression and retrieval are special cases, which the other estimators serve
@@ -52,11 +53,26 @@ class BoundaryForest(BaseBoundaryForest):
         Threads; None is 1, -1 all cores.
     random_state : int, RandomState instance or None, default=None
         Seed of the forest; None draws one.
+    feature_weights : None, "learned" or array-like of shape (n_features,), default=None
+        Weights that multiply the squared differences of features, as scipy's ``w`` does. "learned"
+        takes raw features of any scale, and learns the weights from the stream as it learns.
+        Needs ``metric="euclidean"``.
+    max_samples : float in (0, 1] or None, default=None
+        The fraction of the examples that each tree learns; which, is drawn for every tree and
+        example. Below 1, trees differ more, and learning costs less.
+    weights : {"distance", "uniform", "auto"}, default="distance"
+        How the trees' answers are weighed: by 1 / distance as in the paper; equally; or by the one
+        of 1 / distance ** p, p in {0, 0.5, 1, 2}, with the fewest mistakes lately. Examples at
+        distance 0 decide alone with all of them.
 
     Attributes
     ----------
     seed_ : int
         The seed in use.
+    feature_weights_ : ndarray of shape (n_features_in_,)
+        The weights of the features in use; 1 without any.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Each feature's weight times its variance, as shares that sum to 1.
     n_features_in_ : int
         Number of features.
 
@@ -86,6 +102,7 @@ class BoundaryForest(BaseBoundaryForest):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PARAMETER_CONSTRAINTS,
+        **ADAPTIVE_CONSTRAINTS,
         "label_metric": [StrOptions(set(LABEL_METRICS)), callable],
         "epsilon": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "estimator": [StrOptions({"shepard_mean", "nearest"}), callable],
@@ -105,6 +122,9 @@ class BoundaryForest(BaseBoundaryForest):
         offline: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
+        feature_weights: Any = None,
+        max_samples: float | None = None,
+        weights: str = "distance",
     ) -> None:
         super().__init__(
             n_estimators=n_estimators,
@@ -119,6 +139,9 @@ class BoundaryForest(BaseBoundaryForest):
         self.label_metric = label_metric
         self.epsilon = epsilon
         self.estimator = estimator
+        self.feature_weights = feature_weights
+        self.max_samples = max_samples
+        self.weights = weights
 
     def fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
         """Forget everything and learn from the beginning.

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from boundary_forest.estimators.adaptive import ADAPTIVE_CONSTRAINTS, AdaptiveMixin
 from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryForest
 from boundary_forest.estimators.labels import Targets
 from boundary_forest.estimators.prequential import PredictThenLearnMixin
 
 
 class BoundaryForestRegressor(
-    MultiOutputMixin, RegressorMixin, PredictThenLearnMixin, BaseBoundaryForest
+    MultiOutputMixin, RegressorMixin, PredictThenLearnMixin, AdaptiveMixin, BaseBoundaryForest
 ):
     """Online nearest-neighbour regression with a Boundary Forest.
 
@@ -42,11 +43,26 @@ class BoundaryForestRegressor(
         A tree keeps an example if its target is further than this from the target that the tree
         ends at. "auto" is a tenth of the standard deviation of the targets that came before (for
         the first ``n_estimators``, of those; offline, of all). Larger values keep fewer examples.
+    feature_weights : None, "learned" or array-like of shape (n_features,), default=None
+        Weights that multiply the squared differences of features, as scipy's ``w`` does. "learned"
+        takes raw features of any scale, and learns the weights from the stream as it learns.
+        Needs ``metric="euclidean"``.
+    max_samples : float in (0, 1] or None, default=None
+        The fraction of the examples that each tree learns; which, is drawn for every tree and
+        example. Below 1, trees differ more, and learning costs less.
+    weights : {"distance", "uniform", "auto"}, default="distance"
+        How the trees' answers are weighed: by 1 / distance as in the paper; equally; or by the one
+        of 1 / distance ** p, p in {0, 0.5, 1, 2}, with the fewest mistakes lately. Examples at
+        distance 0 decide alone with all of them.
 
     Attributes
     ----------
     seed_ : int
         The seed in use.
+    feature_weights_ : ndarray of shape (n_features_in_,)
+        The weights of the features in use; 1 without any.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Each feature's weight times its variance, as shares that sum to 1.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -79,6 +95,7 @@ class BoundaryForestRegressor(
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PARAMETER_CONSTRAINTS,
+        **ADAPTIVE_CONSTRAINTS,
         "epsilon": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     }
 
@@ -94,6 +111,9 @@ class BoundaryForestRegressor(
         n_jobs: int | None = None,
         random_state: Any = None,
         epsilon: float | str = "auto",
+        feature_weights: Any = None,
+        max_samples: float | None = None,
+        weights: str = "distance",
     ) -> None:
         super().__init__(
             n_estimators=n_estimators,
@@ -106,6 +126,9 @@ class BoundaryForestRegressor(
             random_state=random_state,
         )
         self.epsilon = epsilon
+        self.feature_weights = feature_weights
+        self.max_samples = max_samples
+        self.weights = weights
 
     def fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
         """Forget everything and learn from the beginning.

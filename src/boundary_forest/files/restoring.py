@@ -12,11 +12,17 @@ from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.blocks import slices
 from boundary_forest.estimators.copying import Parts, filled, unfilled
 from boundary_forest.estimators.element_type import ELEMENT_TYPES
-from boundary_forest.estimators.fitted import TREE_PARAMETERS, Fitted, Settings
+from boundary_forest.estimators.fitted import ADAPTIVE_PARAMETERS, TREE_PARAMETERS, Fitted, Settings
 from boundary_forest.estimators.ids import as_ids, engine_ids, kind_of
 from boundary_forest.estimators.metrics import engine_metric
 from boundary_forest.files.reading import ModelFile
-from boundary_forest.files.saving import REGROWN_ARRAYS, TREE_ARRAYS
+from boundary_forest.files.saving import (
+    REGROWN_ARRAYS,
+    TREE_ARRAYS,
+    VOTE_ARRAY,
+    WEIGHT_ARRAYS,
+    WINDOW_ARRAYS,
+)
 from boundary_forest.files.values import read_column, read_parameters
 
 FRAME = "frame"
@@ -58,7 +64,8 @@ def _fitted(
     *,
     mapped: bool,
 ) -> Fitted:
-    names = {*TREE_PARAMETERS, *kind.label_policy.parameter_names}
+    names = set(kind().get_params(deep=False))
+    names &= {*TREE_PARAMETERS, *ADAPTIVE_PARAMETERS, *kind.label_policy.parameter_names}
     in_use = read_parameters(file, forest.get("in_use"), names, functions)
     if callable(in_use["metric"]):  # if it is no metric, that is not the file's fault
         engine_metric(in_use["metric"], in_use["metric_params"])
@@ -147,7 +154,25 @@ def _engine_state(file: ModelFile, forest: dict[str, Any], n: int) -> dict[str, 
             "labels": labels,
             "arrivals": arrivals,
             "ids": None,
+            **_adaptation(file, forest, labels.shape[1]),
         }
+
+
+def _adaptation(file: ModelFile, forest: dict[str, Any], label_length: int) -> dict[str, Any]:
+    """What the forest has decided for itself, and decides by; files before had none of it."""
+    state: dict[str, Any] = {}
+    if any(name in file.entries for name in (*WEIGHT_ARRAYS, *WINDOW_ARRAYS)):
+        for name, (dtype, dimensions) in WEIGHT_ARRAYS.items():
+            state[name] = file.array(name, dtype, dimensions)
+        element_type = file.entry("positions").dtype.name
+        state["window_positions"] = file.array("window_positions", element_type, 2)
+        state["window_labels"] = file.array("window_labels", "float64", 2)
+    if "vote_power" in forest:
+        none = np.empty(0, dtype=np.float64)
+        tried = VOTE_ARRAY in file.entries
+        state[VOTE_ARRAY] = file.array(VOTE_ARRAY, "float64") if tried else none
+        state["vote_power"] = _whole(forest, "vote_power", 3)
+    return state
 
 
 def _checked_positions(file: ModelFile) -> NDArray[Any]:

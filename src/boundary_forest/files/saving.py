@@ -26,6 +26,10 @@ Arrays = dict[str, NDArray[Any] | Streamed]
 
 TREE_ARRAYS = ("tree_sizes", "node_examples", "node_parents")
 REGROWN_ARRAYS = ("tree_places", "tree_generations")  # only where trees were replaced
+# Only where weights of features are learned, or votes are tried: names and types.
+WEIGHT_ARRAYS = {"log_weights": ("int32", 2), "tree_weights": ("uint32", 1)}
+WINDOW_ARRAYS = ("window_positions", "window_labels")
+VOTE_ARRAY = "vote_errors"
 
 
 def save_forest(
@@ -93,6 +97,7 @@ def _learned(fitted: Fitted) -> tuple[dict[str, Any], Arrays]:
         "counts": list(state["counts"]),
         "has_ids": state["ids"] is not None,
         "has_feature_names": names is not None,
+        "vote_power": state["vote_power"],
         **parts.labels,
     }
     arrays: Arrays = {}
@@ -106,6 +111,10 @@ def _learned(fitted: Fitted) -> tuple[dict[str, Any], Arrays]:
     arrays["positions"] = Streamed(np.dtype(settings.element_type), shape, rows)
     arrays |= {name: state[name] for name in ("labels", "arrivals", "spread", *TREE_ARRAYS)}
     arrays |= {name: state[name] for name in REGROWN_ARRAYS if len(state[name])}
+    if len(state["log_weights"]):
+        arrays |= {name: state[name] for name in (*WEIGHT_ARRAYS, *WINDOW_ARRAYS)}
+    if len(state[VOTE_ARRAY]):
+        arrays[VOTE_ARRAY] = state[VOTE_ARRAY]
     return document, arrays
 
 

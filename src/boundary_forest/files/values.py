@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundary_forest.estimators.errors import plain
+from boundary_forest.estimators.fitted import ADAPTIVE_PARAMETERS
 from boundary_forest.estimators.metrics import name_of
 from boundary_forest.files.layout import NAMES
 from boundary_forest.files.reading import Arrays, ModelFile
@@ -137,7 +138,7 @@ def _written_parameter(name: str, value: Any) -> Any:
         return {CALLABLE: name_of(value)}
     if isinstance(value, np.random.RandomState):
         return {RANDOM_STATE: _written_random_state(value)}
-    value = plain(value)
+    value = value.tolist() if isinstance(value, np.ndarray) else plain(value)
     if isinstance(value, dict):
         value = {key: plain(part) for key, part in value.items()}
     try:
@@ -152,7 +153,13 @@ def _written_parameter(name: str, value: Any) -> Any:
 def read_parameters(
     file: ModelFile, written: Any, names: set[str], given: dict[str, Any]
 ) -> dict[str, Any]:
-    """Parameters from JSON; functions from those that were given."""
+    """Parameters from JSON; functions from those that were given.
+
+    Files from before there were the parameters that go beyond the paper do not have them.
+    """
+    if isinstance(written, dict) and not written.keys() & ADAPTIVE_PARAMETERS.keys():
+        later = {name: ADAPTIVE_PARAMETERS[name] for name in names & ADAPTIVE_PARAMETERS.keys()}
+        written = {**written, **later}
     if not isinstance(written, dict) or written.keys() != names:
         raise file.error(f"its parameters are not {', '.join(sorted(names))}", "document")
     return {name: _read_parameter(file, name, written[name], given) for name in written}

@@ -1,0 +1,97 @@
+"""What goes beyond the paper: weights of features, sampling, and how trees' answers are weighed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+
+from boundary_forest.estimators.fitted import Fitted
+
+ADAPTIVE_CONSTRAINTS: dict[str, list[Any]] = {
+    "feature_weights": ["array-like", StrOptions({"learned"}), None],
+    "max_samples": [Interval(RealNotInt, 0, 1, closed="right"), None],
+    "weights": [StrOptions({"distance", "uniform", "auto"})],
+}
+
+# What measurement found best on tables of all kinds: docs/learned-distance.md has the figures.
+FOR_TABLES: Mapping[str, Any] = {
+    "n_estimators": 100,
+    "feature_weights": "learned",
+    "max_samples": 0.3,
+    "weights": "auto",
+}
+
+
+class AdaptiveMixin:
+    """Attributes and checks of the parameters that go beyond the paper."""
+
+    _fitted: Fitted | None
+
+    @classmethod
+    def for_tables(cls, **overrides: Any) -> Self:
+        """Return an estimator for tables: raw columns of any scale, some of them useless.
+
+        It learns weights of the features, its trees learn different samples of the examples, and
+        how their answers are weighed is chosen by recent mistakes. One setting serves all tables.
+
+        Parameters
+        ----------
+        **overrides
+            Parameters to set otherwise.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> BoundaryForestClassifier.for_tables(random_state=0).max_samples
+        0.3
+        """
+        return cls(**{**FOR_TABLES, **overrides})
+
+    @property
+    def feature_weights_(self) -> NDArray[np.float64]:
+        """The weights of the features, which multiply squared differences."""
+        return np.asarray(self._attributes("feature_weights_").engine.features()[0])
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Each feature's weight times its variance, as shares that sum to 1."""
+        weights, variances = self._attributes("feature_importances_").engine.features()
+        importances = np.where(variances > 0, weights * variances, 0.0)
+        total = importances.sum()
+        return importances / total if total > 0 else importances
+
+    def _attributes(self, name: str) -> Fitted:
+        raise NotImplementedError
+
+
+def check_adaptive(parameters: Mapping[str, Any]) -> None:
+    """Refuse weights of features that are none, and metrics that take no weights."""
+    weights = parameters.get("feature_weights")
+    if weights is None:
+        return
+    if parameters["metric"] != "euclidean":
+        raise ValueError(
+            f"feature_weights needs metric='euclidean', got {parameters['metric']!r}: scale the "
+            "columns of X instead"
+        )
+    if isinstance(weights, str):
+        return
+    array = np.asarray(weights)
+    if array.ndim != 1 or array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"feature_weights must be one number for each feature, got shape {array.shape} of "
+            f"{array.dtype}"
+        )
+    array = array.astype(np.float64)
+    bad = array[~((array == 0) | ((array >= 1e-60) & (array <= 1e60)))]
+    if len(bad):
+        raise ValueError(
+            f"feature_weights must be 0 or between 1e-60 and 1e60, got {float(bad[0])!r}"
+        )
+    if not (array > 0).any():
+        raise ValueError("feature_weights must not all be 0: rows would all be at distance 0")
