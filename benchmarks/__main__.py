@@ -22,6 +22,7 @@ from benchmarks.sections import (
     crossover,
     durable,
     hypercube,
+    learned,
     mnist,
     persistence,
     prequential,
@@ -32,6 +33,7 @@ from boundary_forest.paper.machine import described
 SECTIONS: dict[str, Any] = {
     "mnist": mnist,
     "tables": tables,
+    "learned": learned,
     "crossover": crossover,
     "prequential": prequential,
     "hypercube": hypercube,

@@ -80,6 +80,34 @@ def load(name: str, seed: int, *, smoke: bool = False) -> Data:
     return Data(name, X_train, y_train, X_test, y_test, is_real=True)
 
 
+def load_table(name: str, seed: int, *, smoke: bool = False) -> Data:
+    """Return a table with its raw columns as float64, for classification or regression."""
+    arrays = None if smoke else stored(name)
+    if arrays is None:
+        n, n_test = N_SMOKE
+        return generated_table(n + n_test, n_useful=6, n_features=10, name=f"generated {name}")
+    if name == "covtype":
+        X, y = _joined(arrays)
+        order = np.random.default_rng(seed).permutation(len(y))[: sum(N_COVTYPE)]
+        X, y, n = X[order].astype(np.float64), y[order], N_COVTYPE[0]
+        return Data(name, X[:n], y[:n], X[n:], y[n:], is_real=True)
+    parts = [arrays[part] for part in ("X_train", "y_train", "X_test", "y_test")]
+    X_train, y_train, X_test, y_test = parts
+    return Data(name, X_train.astype(float), y_train, X_test.astype(float), y_test, is_real=True)
+
+
+def generated_table(
+    n: int, *, n_useful: int, n_features: int, name: str = "3 useful of 20"
+) -> Data:
+    """Return rows whose class is the parity of cells along a few features, on different scales."""
+    rng = np.random.default_rng(STAND_IN_SEED)
+    X = rng.uniform(size=(n, n_features))
+    y = np.floor(2 * X[:, :n_useful]).sum(axis=1).astype(np.int64) % 2
+    X *= 10.0 ** rng.integers(-3, 4, size=n_features)
+    n_train = n * 4 // 5
+    return Data(name, X[:n_train], y[:n_train], X[n_train:], y[n_train:], is_real=False)
+
+
 def load_stream(name: str, n: int, *, smoke: bool = False) -> tuple[str, Array, Array]:
     """Return the name of a stream and its first n examples, in the order of time."""
     arrays = None if smoke else stored(name)

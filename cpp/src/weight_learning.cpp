@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <utility>
 
@@ -18,9 +17,9 @@ constexpr std::size_t fewest_rows = 125;  // to learn from and to choose by
 constexpr std::size_t n_near = 10;        // neighbours that estimate a label
 constexpr int n_steps = 30;               // of the descent
 constexpr std::size_t rows_per_step = 100;
-constexpr LogWeight first_step = 14;  // its largest component: e^0.6; later steps fall to 0
-constexpr LogWeight lowest = -184;    // beside the largest: e^-8
-constexpr double farthest = 8.0;      // standard deviations; outliers must not decide
+constexpr double first_step = 14.0;  // its largest component, e^0.6; later steps fall to 0
+constexpr double lowest = -184.0;    // beside the largest: e^-8
+constexpr double farthest = 8.0;     // standard deviations; outliers must not decide
 
 struct Neighbour {
   double reduced;
@@ -31,30 +30,47 @@ struct Neighbour {
   }
 };
 
+// The nearest rows of a query, by (distance, arrival).
 struct Nearby {
   Neighbour all[n_near];
+
+  Nearby() {
+    std::fill_n(all, n_near, Neighbour{std::numeric_limits<double>::infinity(), nothing});
+  }
+
+  void consider(const Neighbour& candidate) {
+    if (!(candidate < all[n_near - 1])) return;
+    std::size_t place = n_near - 1;
+    for (; place > 0 && candidate < all[place - 1]; --place) all[place] = all[place - 1];
+    all[place] = candidate;
+  }
 };
 
-// The rows nearest to y, by (distance, arrival), without row number `except`.
-Nearby nearest_rows(const Metric& d, const Position& y, std::span<const std::byte* const> rows,
-                    std::size_t except) {
-  constexpr std::size_t group = 256;
-  constexpr Neighbour none{std::numeric_limits<double>::infinity(), nothing};
-  double reduced[group];
-  Nearby near;
-  std::fill_n(near.all, n_near, none);
-  for (std::size_t begin = 0; begin < rows.size(); begin += group) {
-    const std::size_t n = std::min(group, rows.size() - begin);
-    d.distances(y, rows.data() + begin, n, reduced);
-    for (std::size_t j = 0; j < n; ++j) {
-      const Neighbour candidate{reduced[j], static_cast<std::uint32_t>(begin + j)};
-      if (!(candidate < near.all[n_near - 1]) || candidate.row == except) continue;
-      std::size_t place = n_near - 1;
-      for (; place > 0 && candidate < near.all[place - 1]; --place)
-        near.all[place] = near.all[place - 1];
-      near.all[place] = candidate;
+// A row to be estimated, which is not its own neighbour if it is among the rows.
+struct Estimated {
+  Position y;
+  std::uint32_t row = nothing;
+};
+
+// The rows nearest to each query. Some queries go together, so that rows stay in cache meanwhile.
+std::vector<Nearby> nearest_rows(const Metric& d, std::span<const Estimated> queries,
+                                 std::span<const std::byte* const> rows, std::size_t n_threads) {
+  constexpr std::size_t together = 10;
+  constexpr std::size_t tile = 64;
+  std::vector<Nearby> near(queries.size());
+  parallel_for((queries.size() + together - 1) / together, n_threads, [&](std::size_t part) {
+    const std::size_t end = std::min((part + 1) * together, queries.size());
+    double reduced[tile];
+    for (std::size_t begin = 0; begin < rows.size(); begin += tile) {
+      const std::size_t n = std::min(tile, rows.size() - begin);
+      for (std::size_t i = part * together; i < end; ++i) {
+        d.distances(queries[i].y, rows.data() + begin, n, reduced);
+        for (std::size_t j = 0; j < n; ++j)
+          if (const auto row = static_cast<std::uint32_t>(begin + j); row != queries[i].row)
+            near[i].consider({reduced[j], row});
+      }
     }
-  }
+  });
   return near;
 }
 
@@ -214,43 +230,50 @@ class Learning {
     std::vector<const std::byte*> rows(rows_.size());
     for (std::size_t i = 0; i < rows.size(); ++i)
       rows[i] = reinterpret_cast<const std::byte*>(standardised.data() + i * D);
-    LogWeights u(D, 0);
-    std::vector<Nearby> near(std::min(rows_per_step, rows.size()));
-    std::vector<double> pulls(near.size() * n_near);
+    std::vector<double> u(D, 0.0);
     for (int step = 0; step < n_steps; ++step) {
       const std::vector<std::uint32_t> chosen = rows_of_step(step);
-      const std::vector<double> weights = weights_of(u);
+      std::vector<Estimated> queries;
+      for (const std::uint32_t row : chosen)
+        queries.push_back({{rows[row], ElementType::float32}, row});
+      const std::vector<double> weights = weights_of(rounded(u));
       const auto d = make_weighted_metric(weights, ElementType::float32);
-      parallel_for(chosen.size(), n_threads_, [&](std::size_t i) {
-        near[i] = nearest_rows(*d, {rows[chosen[i]], ElementType::float32}, rows, chosen[i]);
-        labels_.error(near[i], window_.label(begin_ + chosen[i]), pulls.data() + i * n_near);
-      });
+      const std::vector<Nearby> near = nearest_rows(*d, queries, rows, n_threads_);
       std::vector<double> gradient(D, 0.0);
-      for (std::size_t i = 0; i < chosen.size(); ++i)
+      for (std::size_t i = 0; i < chosen.size(); ++i) {
+        double pulls[n_near];
+        labels_.error(near[i], window_.label(begin_ + chosen[i]), pulls);
         for (std::size_t j = 0; j < n_near; ++j) {
           const float* x = standardised.data() + chosen[i] * D;
           const float* y = standardised.data() + near[i].all[j].row * D;
-          const double pull = pulls[i * n_near + j];
           for (std::size_t f = 0; f < D; ++f) {
             const double apart = static_cast<double>(x[f]) - static_cast<double>(y[f]);
-            gradient[f] += pull * (apart * apart);
+            gradient[f] += pulls[j] * (apart * apart);
           }
         }
+      }
       for (std::size_t f = 0; f < D; ++f) gradient[f] *= weights[f];
       move(u, gradient, step);
     }
-    return u;
+    return rounded(u);
   }
 
-  static void move(LogWeights& u, std::span<const double> gradient, int step) {
+  // Along the gradient, its largest component by `length`; then the largest of u is 0 again.
+  static void move(std::vector<double>& u, std::span<const double> gradient, int step) {
     double largest = 0.0;
     for (const double g : gradient) largest = std::max(largest, std::fabs(g));
     if (!(largest > 0.0) || std::isinf(largest)) return;
     const double length = first_step * std::sqrt(1.0 - static_cast<double>(step) / n_steps);
+    for (std::size_t f = 0; f < u.size(); ++f) u[f] += length * (gradient[f] / largest);
+    const double top = *std::max_element(u.begin(), u.end());
+    for (double& log : u) log = std::max(log - top, lowest);
+  }
+
+  static LogWeights rounded(std::span<const double> u) {
+    LogWeights logs(u.size());
     for (std::size_t f = 0; f < u.size(); ++f)
-      u[f] += static_cast<LogWeight>(std::floor(length * gradient[f] / largest + 0.5));
-    const LogWeight top = *std::max_element(u.begin(), u.end());
-    for (LogWeight& log : u) log = std::max(log - top, lowest);
+      logs[f] = static_cast<LogWeight>(std::floor(u[f] + 0.5));
+    return logs;
   }
 
   // Those of least hash64(seed, round, step, arrival), by arrival; the round is the number of arrivals.
@@ -303,13 +326,14 @@ class Learning {
     std::unique_ptr<Metric> weighted;
     if (!logs.empty()) weighted = make_weighted_metric(weights_of(logs), params_.element_type);
     const Metric& d = logs.empty() ? plain_ : *weighted;
-    std::vector<double> errors(window_.end() - cut_);
-    parallel_for(errors.size(), n_threads_, [&](std::size_t i) {
-      const Nearby near =
-          nearest_rows(d, {window_.row(cut_ + i), params_.element_type}, rows_, nothing);
-      errors[i] = labels_.error(near, window_.label(cut_ + i), nullptr);
-    });
-    return std::accumulate(errors.begin(), errors.end(), 0.0);
+    std::vector<Estimated> queries;
+    for (Arrival a = cut_; a < window_.end(); ++a)
+      queries.push_back({{window_.row(a), params_.element_type}});
+    const std::vector<Nearby> near = nearest_rows(d, queries, rows_, n_threads_);
+    double error = 0.0;
+    for (std::size_t i = 0; i < near.size(); ++i)
+      error += labels_.error(near[i], window_.label(cut_ + i), nullptr);
+    return error;
   }
 
   const Window& window_;

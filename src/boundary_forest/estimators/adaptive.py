@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +29,7 @@ FOR_TABLES: Mapping[str, Any] = {
 class AdaptiveMixin:
     """Attributes and checks of the parameters that go beyond the paper."""
 
-    _fitted: Fitted | None
+    _attributes: Callable[[str], Fitted]  # what was learned, of a forest that has the attribute
 
     @classmethod
     def for_tables(cls, **overrides: Any) -> Self:
@@ -64,9 +64,6 @@ class AdaptiveMixin:
         importances = np.where(variances > 0, weights * variances, 0.0)
         total = importances.sum()
         return importances / total if total > 0 else importances
-
-    def _attributes(self, name: str) -> Fitted:
-        raise NotImplementedError
 
 
 def check_adaptive(parameters: Mapping[str, Any]) -> None:
