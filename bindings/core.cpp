@@ -48,6 +48,14 @@ class PySnapshot {
                               forest_->params().n_features);
   }
 
+  std::size_t size() const { return snapshot_->size(); }
+
+  nb::object arrivals(std::size_t begin, std::size_t end) {
+    std::vector<Arrival> arrivals =
+        without_gil([&] { return snapshot_->examples(begin, end, false).arrivals; });
+    return to_numpy(std::move(arrivals), {end - begin});
+  }
+
   nb::tuple neighbors(const Array2d& X, std::size_t n, std::size_t n_jobs) {
     const RowsView rows = view_of(X, forest_->params());
     return to_tuple(without_gil([&] { return snapshot_->neighbors(rows, n, run_with(n_jobs)); }),
@@ -429,6 +437,11 @@ NB_MODULE(_core, m) {
       .def("positions", &PySnapshot::positions, "begin"_a, "end"_a,
            nb::sig("def positions(self, begin: int, end: int) -> numpy.typing.NDArray[typing.Any]"),
            "Return the rows of examples begin to end, by arrival.")
+      .def("arrivals", &PySnapshot::arrivals, "begin"_a, "end"_a,
+           nb::sig("def arrivals(self, begin: int, end: int) -> "
+                   "numpy.typing.NDArray[numpy.uint64]"),
+           "Return the arrival numbers of examples begin to end.")
+      .def_prop_ro("size", &PySnapshot::size, "Examples that are stored.")
       .def("neighbors", &PySnapshot::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a,
            nb::sig(neighbors_signature), "Return what Forest.neighbors returns, of this state.");
   nb::class_<Forest>(m, "Forest", nb::type_slots(forest_slots),

@@ -67,12 +67,21 @@ def samples(folder, n=120):
             X[:20], np.arange(20) % 3
         ),
         "columns": FrameModel.from_rows(raw_rows(n), "kind", **few),
+        "replaced": replaced(BoundaryForestNeighbors(**few).fit(X, ids=np.arange(n))),
     }
     made = {}
     for name, forest in kinds.items():
         forest.save(folder / name)
         made[name] = (folder / name).read_bytes()
     return made
+
+
+def replaced(forest, first=20):
+    """The same with all trees grown anew, without the first examples, and two that only grow."""
+    for place, answering in ((0, True), (1, True), (2, True), (3, True), (3, False), (1, False)):
+        (arrivals, _), engine = forest.trees()[place], forest.fitted.engine
+        engine.regrow(place, arrivals[arrivals >= first].astype(np.uint64), answering)
+    return forest
 
 
 def raw_rows(n):

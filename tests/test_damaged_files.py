@@ -89,6 +89,13 @@ def shorten(name):
     return apply
 
 
+def longer(name):
+    def apply(parts):
+        parts.arrays[name] = np.append(parts.arrays[name], parts.arrays[name][-1:])
+
+    return apply
+
+
 def drop(name):
     def apply(parts):
         del parts.arrays[name]
@@ -115,6 +122,11 @@ WRONG = {
     "many children": ("classes", change("node_parents", slice(1, 6), 0), "node_parents: .*child"),
     "sizes that do not add up": ("classes", change("tree_sizes", 0, 1), "tree_sizes"),
     "too few trees": ("buffered", shorten("tree_sizes"), "tree_sizes: it is not of 120 trees"),
+    "a generation too many": ("replaced", longer("tree_generations"), "tree_generations"),
+    "a tree that grows nowhere": ("replaced", change("tree_places", 1, 4), "tree_places"),
+    "trees that grow at one place": ("replaced", change("tree_places", 1, 1), "tree_places"),
+    "no place for trees": ("replaced", drop("tree_places"), "tree_sizes: it is not of 4 trees"),
+    "no generations": ("replaced", drop("tree_generations"), "arrivals has fewer"),
     "classes out of order": ("classes", change("classes", 0, ord("z")), "classes are not sorted"),
     "no text": ("classes", change("classes", 0, 0x110000), "classes: it is not text"),
     "a code twice": ("classes", change("class_codes", 0, 1), "class_codes"),

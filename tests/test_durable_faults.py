@@ -309,7 +309,7 @@ def test_a_wrong_beginning_is_told(classification, tmp_path):
     with pytest.raises(ValueError, match="'metric' parameter"):
         open_durable(tmp_path, task.forest(metric="none of them"))
     open_durable(tmp_path, task.forest()).close()
-    with pytest.raises(ValueError, match="begun with max_children=50, and 9 is given"):
+    with pytest.raises(ValueError, match="created with max_children=50, and 9 is given"):
         open_durable(tmp_path, task.forest(max_children=9))
     with pytest.raises(ValueError, match="holds a BoundaryForestClassifier"):
         open_durable(tmp_path, BoundaryForestNeighbors(random_state=0))

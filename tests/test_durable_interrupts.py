@@ -111,6 +111,18 @@ def test_a_metric_of_ones_own_can_be_interrupted_at_once(tmp_path):
     assert (found["seen"], found["again"]) == (3, 4)
 
 
+@pytest.fixture
+def handled_sigint():
+    """Python's own handler: SIGINT is ignored where tests run in the background."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("handled_sigint")
 def test_interrupts_are_remembered_and_handled_in_the_end():
     if threading.current_thread() is not threading.main_thread():
         pytest.skip("this process runs its tests in another thread, which gets no signals")

@@ -83,6 +83,15 @@ def test_built_in_distances_are_scipys(dtype, n_features, metric, metric_params,
 
 
 @every_element_type
+@pytest.mark.parametrize("p", [1, 1.5, 2, 3, 17.5, 64, 2.3, 100])
+def test_a_row_is_at_minkowski_distance_zero_from_itself(dtype, p):
+    """Although powers of small numbers underflow to 0, and so have many roots."""
+    X, _ = positions(dtype, 7)
+    found = all_distances(X, X, metric="minkowski", metric_params={"p": p})
+    assert (found.diagonal() == 0).all()
+
+
+@every_element_type
 @pytest.mark.parametrize(
     ("metric", "name_in_sklearn"),
     [

@@ -119,7 +119,7 @@ def test_a_search_that_visits_all_points_misses_none():
     assert found["error"][-1] == exact["error"]
 
 
-def test_a_cover_tree_asked_with_epsilon_costs_less_and_is_taught_alike():
+def test_a_cover_tree_queried_with_epsilon_costs_less_and_learns_alike():
     rng = np.random.default_rng(0)
     X, y = rng.random((400, 2)), rng.integers(2, size=400)
     found = cover_tree_parameters.measured(X, y, X[:50], y[:50], 1.5)
@@ -127,15 +127,15 @@ def test_a_cover_tree_asked_with_epsilon_costs_less_and_is_taught_alike():
     assert found["query"][0] > found["query"][-1]
     tree = make("CT", base=1.5).fit(X, y)
     assert found["learn"] == tree.stats()["comparisons"]["learn"] / 400
-    assert found["error"][0] == 0  # it is asked what it learned, and epsilon is 0
+    assert found["error"][0] == 0  # the queries are what it learned, and epsilon is 0
 
 
-def test_asking_is_not_judged_where_a_query_already_sees_everything():
+def test_querying_is_not_judged_where_a_query_already_sees_everything():
     bases = [{"learn": b, "query": [100.0] * 4, "error": [None] * 4} for b in (1.0, 2.0, 3.0, 4.0)]
-    of = {"N": 100, "asked": 10, "bases": bases}
-    epsilon, training, asking = cover_tree_parameters.claims("hypercube", of)
+    of = {"N": 100, "queries": 10, "bases": bases}
+    epsilon, training, querying = cover_tree_parameters.claims("hypercube", of)
     assert (epsilon.verdict, training.verdict) == (REPRODUCED, REPRODUCED)
-    assert asking.verdict == "measured"
+    assert querying.verdict == "measured"
 
 
 # --- regression -----------------------------------------------------------------------------------
@@ -192,12 +192,12 @@ def test_the_projections_needed_are_those_of_the_chi_distribution():
 
 def test_the_best_number_of_projections_is_the_quickest_that_is_as_good():
     def turn(error, seconds):
-        return [{"error": error, "learn_s": seconds, "ask_s": 0.0, "comparisons": 1.0}]
+        return [{"error": error, "learn_s": seconds, "query_s": 0.0, "comparisons": 1.0}]
 
     found = {
         "none": turn(5.0, 10.0),
         "projected": {"8": turn(50.0, 1.0), "16": turn(5.1, 3.0), "32": turn(5.0, 4.0)},
-        "asked": 1_000,
+        "queries": 1_000,
     }
     assert random_projections.best_d(found) == "16"
     found["projected"] = {"8": turn(50.0, 1.0)}

@@ -117,7 +117,7 @@ def test_info_and_verify_know_what_it_saved(told, rows, tmp_path):
         (None, ("--target", "y"), "No such file"),
         ("", ("--target", "y"), "is empty"),
         ("a,y\n", ("--target", "y"), "has no rows"),
-        ("a,y\n1,2\n", (), "--target is needed, the column to predict; the columns are a, y"),
+        ("a,y\n1,2\n", (), "target is needed, the column to predict; the columns are a, y"),
         ("a,y\n1,2\n", ("--target", "z"), "there is no column 'z'; the columns are a, y"),
         ("a,y\n1,2\n", ("--target", "y", "--drop", "b"), "there is no column 'b'"),
         ("a,a\n1,2\n", ("--target", "a"), "two columns are named 'a'"),

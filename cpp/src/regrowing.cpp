@@ -22,13 +22,13 @@ void BoundaryForest::regrow(std::span<const Regrowth> trees, const Run& run) {
     for (const Regrowth& wanted : trees) {
       if (wanted.order.empty())
         throw std::invalid_argument("a tree is grown from at least one example");
+      if (wanted.place - params_.first_tree >= params_.n_held())
+        throw std::invalid_argument("no tree stands at place " + std::to_string(wanted.place));
       const std::vector<Slot> slots = slots_of(wanted.order);
       const auto same_place = [&](const Grown& grown) {
         return grown.tree->place() == wanted.place && grown.answering == wanted.answering;
       };
       const auto at = std::find_if(trees_.begin(), trees_.end(), same_place);
-      if (wanted.answering && at == trees_.end())
-        throw std::invalid_argument("no tree stands at place " + std::to_string(wanted.place));
       std::uint32_t generation = 0;
       for (const Grown& grown : trees_)
         if (grown.tree->place() == wanted.place)
@@ -42,7 +42,11 @@ void BoundaryForest::regrow(std::span<const Regrowth> trees, const Run& run) {
                           [](const Grown& one) { return &*one.tree; });
       grow(grown, examples, order, epsilon_now(), sieves.of(*grown.tree), run);
       if (at == trees_.end()) {
-        trees_.push_back(std::move(grown));
+        // Those that only grow stand behind those that answer, by place too.
+        const auto is_behind = [&](const Grown& other) {
+          return !other.answering && other.tree->place() > wanted.place;
+        };
+        trees_.insert(std::find_if(trees_.begin(), trees_.end(), is_behind), std::move(grown));
       } else {
         std::swap(*at, grown);
         replaced_.push_back(std::move(grown));

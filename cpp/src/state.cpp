@@ -145,10 +145,10 @@ void BoundaryForest::put_adaptation(const Version& version, State& state) const 
   }
 }
 
-Examples Snapshot::examples(std::size_t begin, std::size_t end) const {
+Examples Snapshot::examples(std::size_t begin, std::size_t end, bool with_positions) const {
   if (begin > end || end > living_.size())
     throw std::invalid_argument("there are " + std::to_string(living_.size()) + " examples");
-  return forest_.examples_at(std::span(living_).subspan(begin, end - begin));
+  return forest_.examples_at(std::span(living_).subspan(begin, end - begin), with_positions);
 }
 
 Neighbors Snapshot::neighbors(const RowsView& rows, std::size_t n, const Run& run) const {

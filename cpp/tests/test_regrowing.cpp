@@ -1,57 +1,17 @@
-// Trees that are replaced and examples that are freed: the same forest however it came about, while
-// readers run, while calls are taken back, with rows in a mapped file, and in bounded memory.
+// Trees that are replaced and examples that are freed: the same forest however it came about, when
+// calls are taken back, with rows in a mapped file, and in bounded memory.
 #include <atomic>
 #include <cmath>
 #include <functional>
 #include <numeric>
-#include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "check.hpp"
+#include "regrowths.hpp"
 #include "streams.hpp"
 
 using namespace streams;
-
-namespace {
-
-using State = BoundaryForest::State;
-
-Stream stream_for(Task task, std::size_t n = 600) { return grid(params_for(task, 6, 3, 4), n, 17); }
-
-// All examples that tree t holds and `wanted` admits, in a random order of its own.
-std::vector<Arrival> order_of(const State& state, std::size_t t, std::uint64_t seed,
-                              const std::function<bool(Arrival)>& wanted = {}) {
-  const Tree tree = trees_of(state)[t];
-  std::vector<Arrival> arrivals;
-  for (const std::uint32_t example : tree.examples)
-    if (!wanted || wanted(state.examples.arrivals[example]))
-      arrivals.push_back(state.examples.arrivals[example]);
-  std::vector<Arrival> order;
-  for (const std::uint32_t i : shuffled(static_cast<std::uint32_t>(arrivals.size()), seed, t))
-    order.push_back(arrivals[i]);
-  return order;
-}
-
-// Every tree anew from what it holds, but for the examples that are not wanted.
-std::vector<Regrowth> without(const State& state, std::uint64_t seed,
-                              const std::function<bool(Arrival)>& wanted) {
-  std::vector<Regrowth> all;
-  for (std::uint32_t t = 0; t < state.tree_sizes.size(); ++t)
-    all.push_back({t, order_of(state, t, seed, wanted)});
-  return all;
-}
-
-// Each example of a state is held, each holder is stored, and arrivals ascend.
-void check_living(const State& state) {
-  std::set<std::uint32_t> held(state.node_examples.begin(), state.node_examples.end());
-  CHECK_EQ(held.size(), state.examples.arrivals.size());
-  for (std::size_t i = 1; i < state.examples.arrivals.size(); ++i)
-    CHECK(state.examples.arrivals[i - 1] < state.examples.arrivals[i]);
-}
-
-}  // namespace
 
 CASE("a tree that is replaced is of the next generation, and learns on") {
   for (const Task task : {Task::classes, Task::numbers, Task::retrieval}) {
@@ -153,9 +113,22 @@ CASE("a successor grows beside its predecessor, and answers once it has taken ov
   CHECK_EQ(after.tree_generations[1], 1U);
   CHECK(same(after, restored->state()));
   check_living(after);
+  // Those that only grow are listed by place, in whatever order they came.
+  const std::vector<Regrowth> two = {{4, order_of(after, 4, 9), false},
+                                     {3, order_of(after, 3, 9), false}};
+  forest->regrow(two, Run{});
+  CHECK(forest->state().tree_places == (std::vector<std::uint32_t>{3, 4}));
+  const auto again = forest_for(stream.params);
+  again->restore(forest->state());
+  CHECK(same(again->state(), forest->state()));
+  const std::vector<std::uint32_t> both = {4, 3};
+  forest->succeed(both);
+  again->succeed(both);
+  CHECK(same(again->state(), forest->state()));
+  const State last = forest->state();
   const std::vector<std::uint32_t> nowhere = {2};
   CHECK_THROWS(forest->succeed(nowhere), std::invalid_argument);
-  CHECK(same(after, forest->state()));
+  CHECK(same(last, forest->state()));
 }
 
 namespace {
@@ -216,46 +189,6 @@ CASE("replacing that fails changes nothing, wherever it fails, nor does learning
     CHECK(same(forest->state(), untroubled->state()));
     check_living(forest->state());
   }
-}
-
-CASE("readers see whole versions while trees are replaced and examples freed") {
-  const Stream stream = stream_for(Task::classes, 4000);
-  const auto forest = forest_for(stream.params);
-  learn(*forest, stream, 0, 500);
-  std::atomic<bool> done{false};
-  std::vector<std::thread> readers;
-  std::atomic<long> n_read{0};
-  for (int r = 0; r < 3; ++r)
-    readers.emplace_back([&, r] {
-      while (!done) {
-        // One version: every example that it names is stored in it, and every stored one is held.
-        const Snapshot snapshot(*forest);
-        const State state = snapshot.state(true);
-        check_living(state);
-        const std::set<Arrival> stored(state.examples.arrivals.begin(),
-                                       state.examples.arrivals.end());
-        const RowsView rows = stream.rows(static_cast<std::size_t>(100 * r), 30);
-        const Neighbors found = snapshot.neighbors(rows, stored.size(), Run{});
-        for (const Arrival arrival : found.arrivals.values) CHECK(stored.contains(arrival));
-        // Positions are those of the stream, whatever slots they lie in.
-        for (std::size_t i = 0; i < state.examples.arrivals.size(); ++i)
-          CHECK(std::memcmp(state.examples.positions.data() + 16 * i,
-                            stream.rows(state.examples.arrivals[i], 1).data, 16) == 0);
-        static_cast<void>(forest->apply(rows, Run{}));
-        static_cast<void>(forest->paths(stream.rows(7, 1)));
-        ++n_read;
-      }
-    });
-  for (std::size_t at = 500; at < 4000; at += 50) {
-    learn(*forest, stream, at, 50);
-    const State state = forest->state();
-    const auto recent = [&](Arrival a) { return a + 400 > state.seen; };
-    forest->regrow(without(state, at, recent), Run{});
-  }
-  done = true;
-  for (std::thread& reader : readers) reader.join();
-  CHECK(n_read > 0);
-  check_living(forest->state());
 }
 
 CASE("memory stays flat while trees are renewed for ever") {
@@ -391,7 +324,7 @@ CASE("a tree is not grown from examples that are not stored, or where none stand
   learn(*forest, stream, 0, 300);
   const State before = forest->state();
   const std::vector<std::vector<Regrowth>> wrong = {
-      {{0, {}}}, {{6, {0}}}, {{0, {0, 1'000'000}}}, {{1, {0}}, {0, {299, 300}}}};
+      {{0, {}}}, {{6, {0}}}, {{6, {0}, false}}, {{0, {0, 1'000'000}}}, {{1, {0}}, {0, {299, 300}}}};
   for (const std::vector<Regrowth>& one : wrong) {
     CHECK_THROWS(forest->regrow(one, Run{}), std::invalid_argument);
     CHECK(same(forest->state(), before));

@@ -297,7 +297,7 @@ def root(r: float, p: float) -> float:
     """The largest number whose power is at most r; the bits of numbers are ordered as they are."""
     if p > 64 or 2 * p != int(2 * p):
         return math.pow(r, 1 / p)
-    if r == math.inf:
+    if r in (0, math.inf):  # powers of small numbers underflow, but d(x, x) is 0
         return r
     below, above = 0, int(np.float64(math.inf).view(np.uint64))
     while above - below > 1:

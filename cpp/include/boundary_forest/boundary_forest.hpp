@@ -380,7 +380,7 @@ class Snapshot {
     return forest_.state_of(reading_.version, living_, with_positions);
   }
   // Examples number begin to end, by arrival.
-  Examples examples(std::size_t begin, std::size_t end) const;
+  Examples examples(std::size_t begin, std::size_t end, bool with_positions = true) const;
   Neighbors neighbors(const RowsView& rows, std::size_t n, const Run& run) const;
 
  private:

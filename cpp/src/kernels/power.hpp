@@ -28,10 +28,11 @@ inline double power(double x, double p) {
   return result;
 }
 
-// The largest y with power(y, p) <= r, for r >= 0; doubles are ordered as their bits are.
+// The largest y with power(y, p) <= r, for r >= 0; doubles are ordered as their bits are. Of 0 it is
+// 0, although powers of small numbers underflow: d(x, x) must be 0.
 inline double root(double r, double p) {
   if (!has_exact_power(p)) return __builtin_pow(r, 1.0 / p);
-  if (r > __DBL_MAX__) return r;
+  if (r == 0.0 || r > __DBL_MAX__) return r;
   std::uint64_t below = 0;
   std::uint64_t above = std::bit_cast<std::uint64_t>(__builtin_inf());
   while (above - below > 1) {

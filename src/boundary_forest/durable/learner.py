@@ -219,8 +219,8 @@ class DurableForest:
             self._settle()
         except JournalError as error:
             raise JournalError(
-                f"{self.path}: a call was not learned whole, and the journal could not be told "
-                f"({error}): close it and open it again"
+                f"{self.path}: a call was learned only in part, and the journal could not record "
+                f"that ({error}): close it and open it again"
             ) from error
         return self.model
 

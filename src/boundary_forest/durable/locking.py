@@ -91,7 +91,7 @@ def reserve(path: str | os.PathLike[str]) -> FolderLock:
 
 
 def _locked(folder: Path) -> int | None:
-    """The folder, opened and locked.
+    """Return the folder, opened and locked.
 
     SQLite's own lock is lost as soon as this process closes the database once, whoever opened it:
     to copy the folder is enough. This one is not. Where there is none, SQLite's lock remains.

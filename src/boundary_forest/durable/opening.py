@@ -100,7 +100,7 @@ def open_durable(
         raise ValueError(f"attachments must not have {RECORD!r}, which is the journal's own")
     folder = Path(path)
     if model is None and not (folder / SNAPSHOT).exists():
-        raise FileNotFoundError(f"{folder} has no forest yet: give the model to begin with")
+        raise FileNotFoundError(f"{folder} has no forest yet: pass the model to start with")
     held = reserve(folder) if lock is None else _checked_lock(lock, folder)
     journal = None
     try:
@@ -213,8 +213,8 @@ def _check_same(model: Any, forest: Any, folder: Path) -> None:
     for name in kept.keys() - set(_FREE):
         if kept[name] != given[name]:
             raise ValueError(
-                f"{folder} was begun with {name}={kept[name]!r}, and {given[name]!r} is given: "
-                "give the same, or no model"
+                f"{folder} was created with {name}={kept[name]!r}, and {given[name]!r} is given: "
+                "pass the same, or no model"
             )
     forest.set_params(n_jobs=given["n_jobs"])
 
@@ -242,4 +242,4 @@ def _learn_again(forest: Any, recorded: Recorded, path: Path, *, with_functions:
         error.add_note(f"{where}: it cannot be learned again; all before it can")
         raise  # a function that fails, and perhaps failed then too
     if forest.examples_seen != operation.first + recorded.kept:
-        raise JournalError(f"{where}: it was not learned whole")
+        raise JournalError(f"{where}: it was learned only in part")

@@ -19,7 +19,7 @@ _ROWS_AS_THEY_ARE = tuple(np.dtype(name) for name in ELEMENT_TYPES)
 
 
 def element_type_of(dtype: np.dtype[Any]) -> str:
-    """The element type for rows that arrive as ``dtype``."""
+    """Return the element type for rows that arrive as ``dtype``."""
     if dtype.kind not in "biuf":
         raise TypeError(f"X must hold numbers, got dtype {dtype}")
     dtype = dtype.newbyteorder("=")
@@ -31,7 +31,7 @@ def element_type_of(dtype: np.dtype[Any]) -> str:
 
 
 def is_checked(X: Any) -> bool:
-    """Whether X is just what scikit-learn's checks would make of it, without asking them.
+    """Return whether X is just what scikit-learn's checks would return, without calling them.
 
     They take ten times as long as the forest takes for one row, so arrays that leave nothing to
     check are told apart here: those that must be converted or refused go the long way.
@@ -47,12 +47,12 @@ def is_checked(X: Any) -> bool:
 
 
 def as_queries(X: NDArray[Any]) -> NDArray[Any]:
-    """Rows in the element type of their own dtype; the engine compares them without rounding."""
+    """Return X in the element type of its dtype; the engine compares queries without rounding."""
     return as_rows(X, element_type_of(X.dtype))
 
 
 def as_rows(X: NDArray[Any], element_type: str) -> NDArray[Any]:
-    """Rows in the forest's element type, or a TypeError where that would lose something."""
+    """Return X in the forest's element type; raise TypeError if that would lose something."""
     if X.dtype == element_type and X.flags.c_contiguous:
         return X
     element_type_of(X.dtype)

@@ -49,12 +49,12 @@ class keeping:
 
 
 def plain(value: Any) -> Any:
-    """A value as Python would show it, without the name of numpy's type."""
+    """Return a value as Python shows it, without the name of numpy's type."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def as_count(n_neighbors: Any) -> int:
-    """How many neighbours are asked for, if that is a number of them."""
+    """Return a number of neighbours, or raise if it is none."""
     if not isinstance(n_neighbors, Integral) or n_neighbors < 1:
         raise ValueError(f"n_neighbors must be an integer >= 1, got {n_neighbors!r}")
     return int(n_neighbors)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -145,7 +146,8 @@ class Fitted:
         """Return each tree's nodes and their parents, by arrival number."""
         state = self.engine.snapshot().state(with_positions=False)
         arrivals, trees = state["arrivals"].astype(np.int64), []
-        for examples, places in trees_in(state):
+        # Those that only grow come last, and do not answer yet.
+        for examples, places in islice(trees_in(state), self.settings.n_estimators):
             nodes = arrivals[examples]
             parents = np.full(len(nodes), -1, dtype=np.int64)
             parents[1:] = nodes[places[1:]]

@@ -21,7 +21,7 @@ COMPILED_SIGNATURE = "(float64*, float64*, int64) -> float64"
 
 
 def engine_metric(metric: Any, metric_params: dict[str, Any] | None) -> tuple[Any, float]:
-    """The metric as the engine takes it: a name, address or function; and minkowski's p."""
+    """Return the metric as the engine takes it: a name, address or function; and minkowski's p."""
     params = dict(metric_params or {})
     if callable(metric):
         if not hasattr(metric, "address"):
@@ -50,7 +50,7 @@ def engine_metric(metric: Any, metric_params: dict[str, Any] | None) -> tuple[An
 
 
 def name_of(function: Any) -> str:
-    """A metric's name, or a callable's as far as it has one."""
+    """Return a metric's name; of a callable, as far as it has one."""
     if isinstance(function, str):
         return function
     module = getattr(function, "__module__", "")
@@ -59,7 +59,7 @@ def name_of(function: Any) -> str:
 
 
 def _check_arguments(metric: Any, params: dict[str, Any]) -> None:
-    """A callable that does not take what metric_params names is better refused now than in use."""
+    """Refuse a callable that does not take what metric_params names now rather than in use."""
     try:
         signature = inspect.signature(metric)
     except (TypeError, ValueError):  # some compiled functions do not tell

@@ -61,7 +61,7 @@ class BoundaryForestNeighbors(
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if the first batch was a data frame.
     n_samples_fit_ : int
-        Examples seen, all of which are stored.
+        Number of examples seen; the graphs have as many columns.
 
     Notes
     -----
@@ -311,7 +311,7 @@ class BoundaryForestNeighbors(
 
     @property
     def n_samples_fit_(self) -> int:
-        """Examples seen, all of which are stored; the columns of the graphs."""
+        """Number of examples seen; the graphs have as many columns."""
         return int(self._learned().engine.seen)
 
     @property
@@ -320,10 +320,11 @@ class BoundaryForestNeighbors(
 
     def _entries(self, X: Any) -> tuple[Fitted, NDArray[np.float64], NDArray[np.int64]]:
         n_entries = as_count(self.n_neighbors) + (self.mode == "distance")
-        if n_entries > self.n_samples_fit_:
+        n_stored = self.stats()["examples_stored"]
+        if n_entries > n_stored:
             raise ValueError(
                 f"n_neighbors={self.n_neighbors} with mode={self.mode!r} needs {n_entries} "
-                f"entries a row, and {self.n_samples_fit_} examples are stored: set a smaller "
+                f"entries a row, and {n_stored} examples are stored: set a smaller "
                 "n_neighbors, or learn more first"
             )
         return self._neighbors(X, n_entries)[:3]
@@ -340,18 +341,16 @@ def _others(
     fitted: Fitted, n: int, threads: int
 ) -> tuple[Fitted, NDArray[np.float64], NDArray[np.int64], NDArray[Any]]:
     """Return the neighbours of every stored example, in order of arrival, without itself."""
-    n_stored = fitted.engine.stats()["examples_stored"]
-    if n >= n_stored:
+    snapshot, found = fitted.engine.snapshot(), []
+    if n >= snapshot.size:
         raise ValueError(
             f"n_neighbors must be smaller than the number of stored examples when X is None, "
-            f"got {n} with {n_stored} stored: ask for fewer, or learn more first"
+            f"got {n} with {snapshot.size} stored: choose fewer, or learn more first"
         )
-    snapshot, found = fitted.engine.snapshot(), []
-    for block in slices(n_stored, fitted.settings.n_features):
+    for block in slices(snapshot.size, fitted.settings.n_features):
         rows = snapshot.positions(block.start, block.stop)
         neighbors = named_neighbors(snapshot.neighbors(rows, n + 1, threads))
-        # All that was seen is stored, so rows are arrivals.
-        others = neighbors[1] != np.arange(block.start, block.stop)[:, None]
+        others = neighbors[1] != snapshot.arrivals(block.start, block.stop)[:, None]
         others[others.all(axis=1), -1] = False  # it is hidden behind its own duplicates
         found.append(tuple(part[others].reshape(-1, n) for part in neighbors))
     distances, arrivals, names = joined(found)

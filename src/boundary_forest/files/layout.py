@@ -85,19 +85,19 @@ class Entry:
 
     @property
     def n_bytes(self) -> int:
-        """How many bytes it has."""
+        """The number of its bytes."""
         n = self.dtype.itemsize
         for length in self.shape:
             n *= length
         return n
 
     def begin_checksum(self) -> int:
-        """The checksum covers what an array is as well as its bytes."""
+        """Return the checksum of what the array is, to which that of its bytes is added."""
         return zlib.crc32(f"{self.name} {NAMES[self.dtype]} {list(self.shape)}\n".encode())
 
 
 def laid_out(arrays: Mapping[str, NDArray[Any] | Streamed]) -> list[Entry]:
-    """The arrays in the order of the file."""
+    """Return the arrays in the order of the file."""
     entries: list[Entry] = []
     start = 0
     for name, array in sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize):
@@ -107,17 +107,17 @@ def laid_out(arrays: Mapping[str, NDArray[Any] | Streamed]) -> list[Entry]:
 
 
 def as_bytes(array: NDArray[Any]) -> memoryview:
-    """A contiguous array's memory."""
+    """Return a contiguous array's memory."""
     return memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
 
 
 def shown(checksum: int) -> str:
-    """A checksum as the file has it: always of the same length."""
+    """Return a checksum as the file has it: always of the same length."""
     return f"{checksum:08x}"
 
 
 def header(document: dict[str, Any], entries: list[Entry], checksums: dict[str, str]) -> bytes:
-    """The file up to the first array."""
+    """Return the file up to the first array."""
     model = json.dumps({**document, "checksums": checksums}, sort_keys=True)
     if len(model) > LONGEST_DOCUMENT:
         raise ValueError(

@@ -201,7 +201,7 @@ def _described_forest(file: ModelFile, forest: dict[str, Any]) -> dict[str, Any]
 def _kind_of(file: ModelFile) -> type[BaseBoundaryForest]:
     name = file.document.get("estimator")
     if not isinstance(name, str) or name not in ESTIMATORS:
-        raise file.error(f"its estimator is {str(name)[:80]!r}, which there is not", "document")
+        raise file.error(f"its estimator is {str(name)[:80]!r}, which does not exist", "document")
     return ESTIMATORS[name]
 
 

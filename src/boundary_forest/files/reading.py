@@ -1,7 +1,7 @@
 """Reading a model file: nothing is believed before it is checked.
 
 The safetensors library reads the header: it makes sure that the arrays fill the file without gaps,
-and that types, shapes and sizes agree. All else is checked here or by whoever asks for an array. A
+and that types, shapes and sizes agree. All else is checked here or by whoever reads an array. A
 file that breaks a rule raises ModelFileError, which names the array.
 """
 
@@ -54,17 +54,17 @@ class Arrays:
     entries: dict[str, Entry]
 
     def array(self, name: str, dtype: str, n_dimensions: int = 1) -> NDArray[Any]:
-        """An array of this type, whole and unharmed."""
+        """Return an array of this type, whole and undamaged."""
         raise NotImplementedError
 
     def error(self, what: str, array: str | None = None) -> ModelFileError:
-        """What to raise, and about which array."""
+        """Return the error to raise, which names the array."""
         where = self.path if array is None else f"{self.path}: {array}"
         return ModelFileError(f"{where}: {what}")
 
     @contextmanager
     def checking(self, array: str | None = None) -> Iterator[None]:
-        """Whatever is refused inside is the file's fault."""
+        """Return a context in which what is refused is the file's fault."""
         try:
             yield
         except ModelFileError:
@@ -73,7 +73,7 @@ class Arrays:
             raise self.error(str(error) or type(error).__name__, array) from error
 
     def entry(self, name: str) -> Entry:
-        """What is known of an array that must be there."""
+        """Return what is known of an array that must be there."""
         if name not in self.entries:
             raise self.error("it is missing", name)
         return self.entries[name]
@@ -100,13 +100,13 @@ class PackedArrays(Arrays):
         }
 
     def array(self, name: str, dtype: str, n_dimensions: int = 1) -> NDArray[Any]:
-        """An array of this type."""
+        """Return an array of this type."""
         self.expect(self.entry(name), dtype, n_dimensions)
         return self._arrays[name]
 
 
 class ModelFile(Arrays):
-    """A file whose header and document were found sound; its arrays are read when asked for.
+    """A file whose header and document were found sound; its arrays are read when they are needed.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class ModelFile(Arrays):
         return done
 
     def close(self) -> None:
-        """Arrays that were asked for stay, mapped ones too."""
+        """Close the file; arrays that were read or mapped stay."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -227,7 +227,7 @@ class ModelFile(Arrays):
     # The arrays
 
     def array(self, name: str, dtype: str, n_dimensions: int = 1) -> NDArray[Any]:
-        """An array of this type, read whole, its checksum checked."""
+        """Return an array of this type, read whole, its checksum checked."""
         entry = self.entry(name)
         self.expect(entry, dtype, n_dimensions)
         data = np.empty(entry.n_bytes, dtype=np.uint8)
@@ -245,7 +245,7 @@ class ModelFile(Arrays):
             return data.view(entry.dtype).reshape(entry.shape)
 
     def mapped(self, name: str) -> NDArray[Any]:
-        """The array in its file, none of it read; the mapping lives as long as the array."""
+        """Return the array in its file, unread; the mapping lives as long as the array."""
         entry = self.entry(name)
         mapping = mmap.mmap(self._file.fileno(), self.size, mmap.MAP_PRIVATE, mmap.PROT_READ)
         start = self._begin + entry.start

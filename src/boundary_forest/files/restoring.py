@@ -134,7 +134,7 @@ def _feature_names(file: ModelFile, forest: dict[str, Any], n_features: int) -> 
 
 
 def _engine_state(file: ModelFile, forest: dict[str, Any], n: int) -> dict[str, Any]:
-    """What the engine is restored from, but for positions; it checks the rest itself."""
+    """Return what the engine is restored from, except positions; it checks the rest itself."""
     labels = file.array("labels", "float64", 2)
     arrivals = file.array("arrivals", "uint64")
     for name, array in (("labels", labels), ("arrivals", arrivals)):
@@ -176,7 +176,7 @@ def _adaptation(file: ModelFile, forest: dict[str, Any], label_length: int) -> d
 
 
 def _checked_positions(file: ModelFile) -> NDArray[Any]:
-    """The positions, read whole and checked."""
+    """Return the positions, read whole and checked."""
     positions = file.array("positions", file.entry("positions").dtype.name, 2)
     for block in slices(*positions.shape) if positions.dtype != np.uint8 else ():
         finite = np.isfinite(positions[block])

@@ -42,7 +42,7 @@ _NUMPY_TYPES = {dtype.str[1:]: dtype.type for dtype in NAMES} | {"U": np.str_, "
 
 
 def column_arrays(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """The arrays that hold a column; TypeError if it has values that a file does not take."""
+    """Return the arrays that hold a column; raise TypeError if a file does not take its values."""
     if values.dtype.kind == "O":
         texts = [_written(value, name) for value in values]
         ends = np.cumsum([len(text) for text in texts], dtype=np.uint64)
@@ -57,7 +57,7 @@ def column_arrays(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
 
 
 def read_column(file: Arrays, name: str) -> NDArray[Any]:
-    """A column that must be there."""
+    """Return a column that must be there."""
     if f"{name}.text" in file.entries:
         return _read_objects(file, name)
     entry = file.entry(name)
@@ -75,7 +75,7 @@ def read_column(file: Arrays, name: str) -> NDArray[Any]:
 
 
 def column_length(file: Arrays, name: str) -> int | None:
-    """How many values the column has; None if there is no such column."""
+    """Return the number of values of a column; None if there is no such column."""
     entry = file.entries.get(f"{name}.ends", file.entries.get(name))
     return None if entry is None or not entry.shape else entry.shape[0]
 
@@ -129,7 +129,7 @@ def _read(content: bytes) -> Any:
 
 
 def written_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as JSON has them; functions by name."""
+    """Return parameters as JSON has them; functions by name."""
     return {name: _written_parameter(name, value) for name, value in parameters.items()}
 
 
@@ -153,7 +153,7 @@ def _written_parameter(name: str, value: Any) -> Any:
 def read_parameters(
     file: ModelFile, written: Any, names: set[str], given: dict[str, Any]
 ) -> dict[str, Any]:
-    """Parameters from JSON; functions from those that were given.
+    """Return parameters from JSON; functions from those that were given.
 
     Files from before there were the parameters that go beyond the paper do not have them.
     """
@@ -177,7 +177,7 @@ def _read_parameter(file: ModelFile, name: str, value: Any, given: dict[str, Any
 
 
 def is_named(value: Any) -> bool:
-    """Whether a parameter is a function, of which a file has the name."""
+    """Return whether a parameter is a function, of which a file has the name."""
     return isinstance(value, dict) and value.keys() == {CALLABLE}
 
 

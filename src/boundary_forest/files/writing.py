@@ -78,7 +78,7 @@ def make_folder(folder: Path) -> None:
 
 @contextmanager
 def _freed_later(path: Path) -> Iterator[None]:
-    """What is at ``path`` may be replaced inside without waiting for its memory to be freed.
+    """Return a context in which ``path`` is replaced without waiting for its memory to be freed.
 
     The last to close a file that has no name any more frees its cached pages, which took a sixth of
     the time of saving: a thread does it, and nobody needs to wait for it.
@@ -98,7 +98,7 @@ def _freed_later(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file that takes the place of ``path`` once it is whole and on the disk.
+    """Return a file that takes the place of ``path`` once it is whole and on the disk.
 
     It is made beside the target, so that renaming is atomic. What a symbolic link points to is
     replaced, not the link. An existing file's permissions are kept; a new one's follow the umask.

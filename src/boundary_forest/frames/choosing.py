@@ -160,7 +160,7 @@ def _task(table: Any, options: Options) -> tuple[str, str]:
         if options.task is None:
             raise NothingYetError(
                 f"none of the first {len(table)} rows has a value in column {name!r}, so the task "
-                "cannot be inferred: give --task classify or --task regress"
+                "cannot be inferred: set task to classify or regress"
             )
         return options.task, TEXT if options.task == CLASSIFY else NUMBER
     if kind != NUMBER:
@@ -214,7 +214,7 @@ def warnings_about(columns: Columns, table: Any) -> list[str]:
         if len(feature.categories) > MANY_CATEGORIES:
             found.append(
                 f"column {feature.name!r} has {len(feature.categories):,} categories, each encoded "
-                f"as a feature{_numbers_among(feature)}: --drop it if it identifies rows"
+                f"as a feature{_numbers_among(feature)}: drop it if it identifies rows"
             )
     return found
 

@@ -44,7 +44,7 @@ def as_plain(column: Any, name: str) -> Any:
     if pa.types.is_large_string(kind) or kind == pa.string_view() or pa.types.is_temporal(kind):
         return pc.cast(column, pa.string())
     raise ColumnError(
-        f"column {name!r} holds {kind}; only numbers, text and booleans can be used: --drop {name}"
+        f"column {name!r} holds {kind}; only numbers, text and booleans can be used: drop {name!r}"
     )
 
 

@@ -16,6 +16,6 @@ def classifier(context: Context, **params: Any) -> BoundaryForestClassifier:
 
 
 def votes(forest: BoundaryForestClassifier, y_train: NDArray[Any], X: Any) -> NDArray[Any]:
-    """The class of the example that each tree ends at, one column a tree."""
+    """Return the class of the example that each tree ends at, one column a tree."""
     found: NDArray[Any] = y_train[forest.apply(X)]
     return found

@@ -56,19 +56,19 @@ class Watcher:
     """Receives the progress of a run; this one ignores it."""
 
     def begin(self, item: Item) -> None:
-        """Called when an item begins."""
+        """Note that an item begins."""
 
     def say(self, text: str) -> None:
-        """Called with what is being done now."""
+        """Note what is being done now."""
 
     def expect(self, steps: int) -> None:
-        """Called with the number of steps that the item will have."""
+        """Note the number of steps that the item will have."""
 
     def advance(self, steps: int) -> None:
-        """Called with the number of steps just done."""
+        """Note the number of steps just done."""
 
     def end(self, record: dict[str, Any]) -> None:
-        """Called when an item has ended and its files are written."""
+        """Note that an item has ended and its files are written."""
 
 
 def run_items(

@@ -45,7 +45,7 @@ class RiverForest(base.Estimator):
         self._check_parameters()
 
     def _estimator(self) -> BaseBoundaryForest:
-        """The scikit-learn estimator that is the same learner."""
+        """Return the scikit-learn estimator that is the same learner."""
         raise NotImplementedError
 
     def _shared_parameters(self) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class RiverForest(base.Estimator):
         self._estimator().check_params()
 
     def _forest_to_learn(self) -> NamedForest:
-        """The forest, or a new one that becomes it once it has learned."""
+        """Return the forest, or a new one that becomes it once it has learned."""
         if self._forest is not None:
             return self._forest
         seed = random.getrandbits(32) if self.seed is None else int(self.seed)
@@ -93,6 +93,6 @@ class RiverForest(base.Estimator):
 
 
 def check_lengths(X: pd.DataFrame, y: Any) -> None:
-    """Every row has one label."""
+    """Raise ValueError unless every row has one label."""
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} rows but y has {len(y)}")

@@ -86,7 +86,7 @@ class BoundaryForestEngine(RiverForest, BaseNN):
     def search(
         self, item: tuple[dict[Any, Any], Any], n_neighbors: int, **kwargs: Any
     ) -> tuple[list[Any], list[float]]:
-        """The items nearest to this one.
+        """Return the items nearest to this one.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class BoundaryForestEngine(RiverForest, BaseNN):
         return [self._items[arrival] for arrival in arrivals], distances
 
     def refresh_targets(self) -> set[Any]:
-        """The labels of all items.
+        """Return the labels of all items.
 
         Returns
         -------

@@ -188,7 +188,7 @@ class Session:
         target = self.target or default_target
         if target is None:
             hint = f"; the columns are {', '.join(names[:20])}" if names else ""
-            raise StreamError(f"--target is needed, the column to predict{hint}")
+            raise StreamError(f"target is needed, the column to predict{hint}")
         if model is None:
             options = settings.options(target)
         else:

@@ -164,9 +164,9 @@ def _check_one_kind(*labels: NDArray[Any]) -> None:
         for label in some if some.dtype.kind == "O" else some[:1]:
             kinds.setdefault(_kind_of(label), label)
     if len(kinds) > 1:
-        told = " and ".join(f"{kind} such as {plain(label)!r}" for kind, label in kinds.items())
+        found = " and ".join(f"{kind} such as {plain(label)!r}" for kind, label in kinds.items())
         raise TypeError(
-            f"labels must be of one kind, all text, all numbers or all booleans, not {told}: "
+            f"labels must be of one kind, all text, all numbers or all booleans, not {found}: "
             "convert them first, for example with astype(str)"
         )
 

@@ -31,8 +31,8 @@ RULE = (
     f"epsilon has little effect if, with b = {B:g}, a query costs within {LITTLE:.0%} as many "
     f"comparisons for epsilon = {HIGH:g} as for {LOW:g}, and the error differs by two standard "
     f"errors at most. A smaller base trades training for testing if b = {SMALL_B:g} takes fewer "
-    f"comparisons to train than {B:g} and more to ask; where b = {B:g} already compares a query "
-    f"with {EXHAUSTIVE:.0%} of the examples there is no more to lose, and asking is not judged. "
+    f"comparisons to train than {B:g} and more to query; where b = {B:g} already compares a query "
+    f"with {EXHAUSTIVE:.0%} of the examples there is no more to lose, and queries are not judged. "
     "The paper has times, ours are comparisons: its ratios are shown, and the direction is judged."
 )
 
@@ -77,7 +77,7 @@ def run(context: Context) -> Result:
     rows += absent_rows(context, "{}", dict.fromkeys(BENCHMARKS))
     table = Table(
         "Comparisons a row, b from left to right in each",
-        ("data", "N", "epsilon", *(f"{x}, b = {b:g}" for x in ("ask", "error %") for b in BASES)),
+        ("data", "N", "epsilon", *(f"{x}, b = {b:g}" for x in ("query", "error %") for b in BASES)),
         [
             [name, of["N"], epsilon]
             + [by_base[what][i] for what in ("query", "error") for by_base in of["bases"]]
@@ -103,7 +103,7 @@ def _swept(context: Context, name: str, X: Any, y: Any, queries: Any, y_queries:
     bases = [
         context.step(f"{name} {sizes}, b={b}", measured, X, y, queries, y_queries, b) for b in BASES
     ]
-    return {"N": len(X), "asked": len(queries), "bases": bases}
+    return {"N": len(X), "queries": len(queries), "bases": bases}
 
 
 def ratios(of: dict[str, Any]) -> dict[str, float]:
@@ -114,7 +114,7 @@ def ratios(of: dict[str, Any]) -> dict[str, float]:
         "epsilon": own["query"][high] / own["query"][low],
         "learn": small["learn"] / own["learn"],
         "query": small["query"][high] / own["query"][high],
-        "asked": own["query"][high] / of["N"],
+        "share": own["query"][high] / of["N"],
     }
 
 
@@ -123,7 +123,7 @@ def claims(name: str, of: dict[str, Any]) -> list[Row]:
     found = ratios(of)
     errors = of["bases"][BASES.index(B)]["error"]
     a, b = (errors[EPSILONS.index(epsilon)] for epsilon in (LOW, HIGH))
-    same = a is None or abs(a - b) <= two_standard_errors(a, b, of["asked"])
+    same = a is None or abs(a - b) <= two_standard_errors(a, b, of["queries"])
     errors_text = "" if a is None else f"; error {b:.2f} against {a:.2f} %"
     rows = [
         Row(
@@ -133,11 +133,13 @@ def claims(name: str, of: dict[str, Any]) -> list[Row]:
             holds(abs(found["epsilon"] - 1) <= LITTLE and same),
         )
     ]
-    for i, (part, what, sign) in enumerate((("learn", "training", "<"), ("query", "asking", ">"))):
+    for i, (part, what, sign) in enumerate(
+        (("learn", "training", "<"), ("query", "querying", ">"))
+    ):
         times = PAPER_SECONDS.get(name)
         in_paper = f" ({times[i][0] / times[i][1]:.2f} by time)" if times else ""
         verdict = holds(found[part] < 1 if part == "learn" else found[part] > 1)
-        if part == "query" and found["asked"] >= EXHAUSTIVE:
+        if part == "query" and found["share"] >= EXHAUSTIVE:
             verdict = MEASURED
         what = f"{name}, N = {of['N']:,}: {what} with b = {SMALL_B:g} / {B:g}"
         rows.append(Row(what, f"{sign} 1{in_paper}", found[part], verdict))
@@ -155,15 +157,15 @@ def remark(figures: dict[str, Any]) -> str:
             f"Epsilon = {HIGH:g} instead of {LOW:g} saves comparisons on {named}: the descent may "
             "stop as soon as no example below can be so much nearer than the best so far."
         )
-    exhaustive = [name for name, r in found.items() if r["asked"] >= EXHAUSTIVE]
+    exhaustive = [name for name, r in found.items() if r["share"] >= EXHAUSTIVE]
     if exhaustive:
         parts.append(
             f"On {', '.join(exhaustive)} a query is compared with almost every example whatever b "
             "is. The paper's own times of mnist and pendigits do not rise with the smaller base."
         )
-    no_dearer = [n for n, r in found.items() if r["query"] <= 1 and r["asked"] < EXHAUSTIVE]
+    no_dearer = [n for n, r in found.items() if r["query"] <= 1 and r["share"] < EXHAUSTIVE]
     if no_dearer:
-        parts.append(f"Asking costs no more with the smaller base on {', '.join(no_dearer)}.")
+        parts.append(f"Querying costs no more with the smaller base on {', '.join(no_dearer)}.")
     no_cheaper = [name for name, r in found.items() if r["learn"] >= 1]
     if no_cheaper:
         parts.append(f"Training is no cheaper with the smaller base on {', '.join(no_cheaper)}.")
@@ -176,7 +178,7 @@ def remark(figures: dict[str, Any]) -> str:
 
 def draw(figures: dict[str, Any]) -> Any:
     """Draw costs against b on the left, and the cost of a query against epsilon on the right."""
-    titles = ["Learning a row", "Asking, epsilon = 10", f"Asking, b = {B:g}"]
+    titles = ["Learning a row", "Querying, epsilon = 10", f"Querying, b = {B:g}"]
     figure, axes = plots.panels(titles, width=4.2)
     bases, epsilons = figures["bases"], figures["epsilons"]
     own, high = bases.index(B), epsilons.index(HIGH)

@@ -53,7 +53,7 @@ def main_remark(found: contests.Figures) -> str:
     """Describe how the kinds of learners explain the differences."""
     sentences = [
         "The forests differ a little with the order in which the examples come; the paper does not "
-        "tell its order, ours is the files'. 1-NN and 3-NN have no chance in them but for ties."
+        "state its order; ours is that of the files. 1-NN and 3-NN are random only in their ties."
     ]
     if "dna" in found:
         of = found["dna"]

@@ -115,7 +115,7 @@ def remark(figures: dict[str, Any]) -> str:
             " That is a little more than 0.5, and more than chance. A query there costs "
             f"{figures['last'][-1]:.0f} comparisons at N = {most:,}, and in the artificial tree "
             f"{figures['artificial_last']:.0f}: the tree is not yet the artificial one, and its "
-            "power comes down to 0.5 from above, if at all. Why, the figures do not tell; that "
+            "power comes down to 0.5 from above, if at all. The figures do not show why; that "
             "examples near the middle of a cube are close to all others, which makes them better "
             "parents, may have to do with it."
         )

@@ -35,9 +35,9 @@ ROWS_AT_ONCE = 10_000
 
 RULE = (
     "the error on the test set is within two standard errors of the paper's 1.1 %, or below. The "
-    "standard error is that of the difference of two shares of 10,000 rows. Cut sets are told, not "
-    "judged. The HOG is the one with the least error on a part of the training set that was held "
-    "out; the test set had no say."
+    "standard error is that of the difference of two shares of 10,000 rows. Cut sets are "
+    "reported, not judged. The HOG is the one with the least error on a part of the training set "
+    "that was held out; the test set had no say."
 )
 
 
@@ -115,7 +115,7 @@ def run(context: Context) -> Result:
     ]
     table = Table(
         f"The candidates: {len(tried.X_train):,} rows of the training set learned, "
-        f"{len(tried.X_test):,} others asked",
+        f"{len(tried.X_test):,} others queried",
         ("HOG", "features", "error, %"),
         [[named(tuple(c["hog"])), c["D"], c["error"]] for c in candidates],
     )
@@ -133,8 +133,8 @@ def remark(figures: dict[str, Any], near: float) -> str:
     if ours > PAPER:
         text += (
             f" It is {2 * (ours - PAPER) / near:.1f} standard errors above the paper's. The paper "
-            "does not tell its HOG, and scikit-image's, with hard bins and blocks normalised by "
-            "L2-Hys, need not be the same."
+            "does not describe its HOG, and scikit-image's, with hard bins and blocks normalised "
+            "by L2-Hys, need not be the same."
         )
     return text
 

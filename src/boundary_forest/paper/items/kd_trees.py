@@ -28,7 +28,7 @@ RULE = (
     "standard errors; and with 4 trees the error may exceed that of 1-NN by two standard errors at "
     "most. The standard error is that of the difference of two shares of the test rows. The "
     "hypercube has no classes: there the share of queries that miss their nearest neighbour is "
-    "told, and not judged. Times are ratios within one run."
+    "reported, but not judged. Times are ratios within one run."
 )
 
 
@@ -102,13 +102,13 @@ def run(context: Context) -> Result:
     for of in searches(context):
         context.expect(len(TREES) + 1)
         n_queries = len(of.queries)
-        exact = context.step(f"{of.title}, {n_queries} asked, 1-NN", exhaustive, of)
+        exact = context.step(f"{of.title}, {n_queries} queries, 1-NN", exhaustive, of)
         distances = exact.pop("distances")
         by_trees = []
         for n in TREES:
-            key = f"{of.title}, {n_queries} asked, trees={n}"
+            key = f"{of.title}, {n_queries} queries, trees={n}"
             by_trees.append(context.step(key, sweep, of, n, distances, context.seed))
-        figures["sets"][of.title] = {"exact": exact, "trees": by_trees, "asked": n_queries}
+        figures["sets"][of.title] = {"exact": exact, "trees": by_trees, "queries": n_queries}
         rows += claims(of.title, figures["sets"][of.title])
         for n, got in zip(TREES, by_trees, strict=True):
             for i, share in enumerate(SHARES):
@@ -139,7 +139,7 @@ def claims(title: str, of: dict[str, Any]) -> list[Row]:
             f"{title}: error of 4 trees against the best, 10 %",
             "4 are best",
             f"{ours:.2f} %, {best} tree{'s' if best > 1 else ''}: {errors[best]:.2f} %",
-            holds(ours - errors[best] <= two_standard_errors(ours, errors[best], of["asked"])),
+            holds(ours - errors[best] <= two_standard_errors(ours, errors[best], of["queries"])),
         )
     )
     rows.append(
@@ -147,7 +147,7 @@ def claims(title: str, of: dict[str, Any]) -> list[Row]:
             f"{title}: error of 4 trees, 10 %, against 1-NN",
             "good",
             f"{ours:.2f} %, 1-NN: {exact:.2f} %",
-            holds(ours - exact <= two_standard_errors(ours, exact, of["asked"])),
+            holds(ours - exact <= two_standard_errors(ours, exact, of["queries"])),
         )
     )
     return rows
@@ -160,17 +160,17 @@ def remark(figures: dict[str, Any]) -> str:
     pairs = {title: (of["trees"][four], of["trees"][-1]) for title, of in sets.items()}
     fewer = [t for t, (few, many) in pairs.items() if many["missed"][at] < few["missed"][at]]
     learn = [many["learn_s"] / few["learn_s"] for few, many in pairs.values()]
-    ask = [many["seconds"][at] / few["seconds"][at] for few, many in pairs.values()]
+    query = [many["seconds"][at] / few["seconds"][at] for few, many in pairs.values()]
     text = (
         f"The trees share the points that may be visited. {TREES[-1]} trees instead of 4 take "
-        f"{min(learn):.1f} to {max(learn):.1f} times as long to learn, and {min(ask):.1f} to "
-        f"{max(ask):.1f} times as long to ask at 10 %."
+        f"{min(learn):.1f} to {max(learn):.1f} times as long to learn, and {min(query):.1f} to "
+        f"{max(query):.1f} times as long to query at 10 %."
     )
     if fewer:
         text += (
             f" They find the nearest neighbour more often on {len(fewer)} of {len(sets)} sets; "
             "where another one is found it mostly has the same class, so that the error hardly "
-            "tells. In this sense 4 is a good choice rather than the best."
+            "shows it. In this sense 4 is a good choice rather than the best."
         )
     return text
 
@@ -197,7 +197,7 @@ def draw(figures: dict[str, Any]) -> Any:
             for ax in (top, below):
                 ax.legend([], frameon=False)  # the first column's names serve for all
     axes[0][0].set_ylabel("queries that miss their nearest, %")
-    axes[1][0].set_ylabel("time of asking / 1-NN's")
+    axes[1][0].set_ylabel("query time / 1-NN's")
     axes[1][0].legend([], frameon=False)
     return figure
 

@@ -19,9 +19,9 @@ LARGE = 2.0  # seconds to train on one core
 RULE = (
     "on sets that take one core at least "
     f"{LARGE:g} s to train, the share of each core's work that is gained, (speed-up - 1) / "
-    "(cores - 1), must be at least the paper's for mnist with four cores. What is smaller is told, "
-    "not judged. The forest must be the same on all cores, by its fingerprint. The machine has as "
-    "many cores as are told; the paper's had four."
+    "(cores - 1), must be at least the paper's for mnist with four cores. What is smaller is "
+    "reported, not judged. The forest must be the same on all cores, by its fingerprint. The "
+    "number of cores is given; the paper's machine had four."
 )
 
 

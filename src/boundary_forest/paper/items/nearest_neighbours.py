@@ -75,8 +75,8 @@ def remark(found: contests.Figures) -> str:
     slower = [data for data, of in found.items() if total(of, "BF") >= total(of, "1-NN")]
     text = (
         "The paper's k-NN is Weka's; scikit-learn's is a product of matrices, some 200 times as "
-        "fast on mnist. Training a forest costs as much whether few examples are asked afterwards "
-        "or many, and k-NN has no training, so that the fraction falls with the number of queries "
+        "fast on mnist. Training a forest costs as much whether few queries follow or many, "
+        "and k-NN has no training, so that the fraction falls with the number of queries "
         "and with N: the forest's cost of a query grows as log N, k-NN's as N."
     )
     if slower:

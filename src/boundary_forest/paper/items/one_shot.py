@@ -102,9 +102,9 @@ def remark(sets: list[dict[str, Any]]) -> str:
     """Describe what was left out, and why nothing else can go wrong."""
     out = [one for one in sets if one["n"] > one["judged"]]
     parts = [
-        "An example is asked along the path by which it was learned. Where a tree's answer was "
-        "wrong, the example itself now hangs there, at distance zero; if any tree has it, those at "
-        "distance zero alone decide, and if none has, every tree was right."
+        "An example that is queried takes the path by which it was learned. Where a tree's answer "
+        "was wrong, the example itself now hangs there, at distance zero; if any tree has it, "
+        "those at distance zero alone decide, and if none has, every tree was right."
     ]
     for one in out:
         n = one["n"] - one["judged"]
@@ -119,7 +119,7 @@ def remark(sets: list[dict[str, Any]]) -> str:
 
 def draw(figures: dict[str, Any]) -> Any:
     """Draw the errors just before and just after each example was learned, along the streams."""
-    figure, (ax,) = plots.panels(["Asked before and after being shown"], width=6.4)
+    figure, (ax,) = plots.panels(["Predicted before and after being learned"], width=6.4)
     for color, one in zip(plots.COLORS, figures["sets"], strict=False):
         ax.plot(one["ends"], one["wrong_before"], "o-", color=color, label=one["title"])
         ax.plot(one["ends"], one["wrong_after"], "-", **plots.behind(PALE, alpha=1))

@@ -93,7 +93,7 @@ def remark(found: contests.Figures) -> str:
     if quick:
         text += f" RF is quicker to train on {', '.join(quick)}."
     if slow:
-        text += f" RF is slower to ask on {', '.join(slow)}."
+        text += f" RF is slower to query on {', '.join(slow)}."
     return text
 
 
@@ -115,7 +115,7 @@ def draw(figures: dict[str, Any]) -> Any:
 ITEMS = (
     Item(
         name="random-forest",
-        title="Random forests: slower to train, faster to ask, better with few useful features",
+        title="Random forests: slower to train, faster to query, better with few useful features",
         where="Section 5, text",
         chapter="Claims in the text",
         rule=RULE,

@@ -27,8 +27,9 @@ RULE = (
     f"for the lemma, the number of projections needed to change {PAIRS:.0%} of the distances of a "
     f"generated set by {KEPT:.0%} at most must grow no faster than log D. {JUDGED} are as many or "
     f"more: there is a speedup if they take less time in all, projecting included, than the same "
-    "rows unprojected as float32. The impact on performance is the paper's question, and is told. "
-    "An error is as good if it is no more than two standard errors above the unprojected one."
+    "rows unprojected as float32. The impact on performance is the paper's question, and is "
+    "reported. An error is as good if it is no more than two standard errors above the "
+    "unprojected one."
 )
 
 
@@ -72,12 +73,12 @@ def once(of: Task, d: int | None, seed: int, context: Context) -> dict[str, floa
         forest.fit(seen(of.X_train), of.y_train)
 
     _, learn_s = timed(learn)
-    predicted, ask_s = timed(lambda: forest.predict(seen(of.X_test)))
+    predicted, query_s = timed(lambda: forest.predict(seen(of.X_test)))
     made = forest.stats()["comparisons"]["query"]
     return {
         "error": of.error(predicted),
         "learn_s": learn_s,
-        "ask_s": ask_s,
+        "query_s": query_s,
         "comparisons": made / (len(of.X_test) * N_TREES),
     }
 
@@ -96,7 +97,7 @@ def sweep(context: Context, of: Task) -> dict[str, Any]:
             got = context.step(key, once, of, d, turn, context)
             found.setdefault(str(d), []).append(got)
     unprojected = found.pop("None")
-    return {"D": D, "N": n, "asked": m, "dims": dims, "none": unprojected, "projected": found}
+    return {"D": D, "N": n, "queries": m, "dims": dims, "none": unprojected, "projected": found}
 
 
 def mean(turns: list[dict[str, float]], name: str) -> float:
@@ -106,7 +107,7 @@ def mean(turns: list[dict[str, float]], name: str) -> float:
 
 def seconds(turns: list[dict[str, float]], name: str = "both") -> float:
     """Return the seconds of the quickest turn: training, testing or both."""
-    names = ("learn_s", "ask_s") if name == "both" else (name,)
+    names = ("learn_s", "query_s") if name == "both" else (name,)
     return min(sum(turn[n] for n in names) for turn in turns)
 
 
@@ -185,7 +186,7 @@ def best_d(found: dict[str, Any]) -> str | None:
     good = []
     for d, turns in found["projected"].items():
         error = mean(turns, "error")
-        if error - plain <= two_standard_errors(error, plain, found["asked"]):
+        if error - plain <= two_standard_errors(error, plain, found["queries"]):
             good.append(d)
     return min(good, key=lambda d: seconds(found["projected"][d])) if good else None
 
@@ -229,11 +230,11 @@ def remark(figures: dict[str, Any]) -> str:
     for name, found in figures["sets"].items():
         d = str(JUDGED) if str(JUDGED) in found["projected"] else str(found["dims"][-1])
         turns, plain = found["projected"][d], found["none"]
-        parts = [seconds(turns, part) / seconds(plain, part) for part in ("learn_s", "ask_s")]
+        parts = [seconds(turns, part) / seconds(plain, part) for part in ("learn_s", "query_s")]
         made = mean(turns, "comparisons") / mean(plain, "comparisons")
         sentences.append(
             f"On {name} d = {d} takes {parts[0]:.2f} of the time to learn and {parts[1]:.2f} to "
-            f"ask, with {made:.2f} times the comparisons, and errs {mean(turns, 'error'):.2f} % "
+            f"query, with {made:.2f} times the comparisons, and errs {mean(turns, 'error'):.2f} % "
             f"instead of {mean(plain, 'error'):.2f} %."
         )
     sentences.append(
@@ -254,7 +255,7 @@ def remark(figures: dict[str, Any]) -> str:
 
 def draw(figures: dict[str, Any]) -> Any:
     """Draw error and time against d, and the projections needed against D."""
-    titles = ["Error", "Time, learning and asking", "Projections that keep distances"]
+    titles = ["Error", "Time to learn and query", "Projections that keep distances"]
     figure, (errors, times, law) = plots.panels(titles, width=4.4)
     for color, (name, found) in zip(plots.COLORS, figures["sets"].items(), strict=False):
         x, label = found["dims"], f"{name}, D = {found['D']}"

@@ -31,7 +31,7 @@ WHAT = "{}: regret"
 RULE = (
     f"the mean regret over shuffles of the training set is below {MOST:g} % of the error, on every "
     "data set of the paper; n_T = 50, k = 50, the same shuffles for both. Digits, which is not in "
-    "the paper, and sets that were cut are told and not judged."
+    "the paper, and sets that were cut are reported, but not judged."
 )
 
 

@@ -30,7 +30,7 @@ RULE = (
     "a power law is a straight line of log f against log N, with a negative power and R² of at "
     f"least {STRAIGHT:g}, over the N at which f N is at least {ROOM} (below, f is hardly more than "
     "1 / N, the nearest example itself); more trees must be better at every N. The paper plots the "
-    "powers and does not tell them."
+    "powers and does not state them."
 )
 
 
@@ -108,7 +108,7 @@ def law_of(figures: dict[str, Any], n_T: int) -> dict[str, float] | None:
 
 def power_row(figures: dict[str, Any], n_T: int) -> Row:
     """Return the row on one line's power."""
-    what, paper = f"n_T = {n_T}: f falls as a power law", "power not told"
+    what, paper = f"n_T = {n_T}: f falls as a power law", "power not stated"
     law = law_of(figures, n_T)
     if law is None:
         return Row(what, paper, f"f N < {ROOM} at almost every N")

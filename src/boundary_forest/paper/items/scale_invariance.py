@@ -29,10 +29,10 @@ TIED, UNTIED = "data as they are", "without ties"
 RULE = (
     "the forest (n_T = 50, k = 50, double precision) on X and on X times 0.125 and 32: all trees, "
     "by arrival numbers and parents, all answers and the examples they come from must be the "
-    "same. This is asked of the data as they are, and without ties: with noise of "
+    "same. This is required of the data as they are, and without ties: with noise of "
     f"{NOISE:g} of the features' spread, so that no two distances are equal. For the cover tree "
     "(base 1.3), without ties, a factor of 2 must change the number of comparisons. Further "
-    "factors are told."
+    "factors are reported."
 )
 
 
@@ -200,8 +200,8 @@ def remark(sets: list[dict[str, Any]]) -> str:
     if tied:
         parts.append(
             "Where distances are equal the paper chooses at random. Here the choice follows from "
-            "the bytes of the query, so that asking again takes the same path, and the bytes of a "
-            "scaled query are others. So data with ties give other trees, as another seed would. "
+            "the bytes of the query, so that querying again takes the same path, and the bytes of "
+            "a scaled query are others. So data with ties give other trees, as another seed would. "
             f"Times {two}: "
             + "; ".join(
                 f"on {one['title']} {one[TIED]['factors'][two]['trees']} of 50 trees are the same, "

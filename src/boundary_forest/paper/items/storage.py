@@ -219,10 +219,10 @@ def remark(sets: list[dict[str, Any]]) -> str:
     if low:
         largest = max(sets, key=lambda one: with_trees(one, JUDGED)["nodes"])
         parts.append(
-            f"A node takes {node_bytes(largest):.0f} bytes (more in small sets, where a chunk that "
-            f"is begun counts), {JUDGED} trees make many nodes, and positions are kept as bytes "
-            "where they came as bytes: so where features are few, or bytes, the trees take more "
-            "space than the positions. Of all bytes are positions: "
+            f"A node takes {node_bytes(largest):.0f} bytes (more in small sets, where a partly "
+            f"filled chunk counts), {JUDGED} trees make many nodes, and positions are kept as "
+            "bytes where they came as bytes: so where features are few, or bytes, the trees take "
+            "more space than the positions. Of all bytes are positions: "
             + ", ".join(
                 f"{one['title']} {share_of_positions(one):.0%} "
                 f"({share_of_positions(one, 8 * one['features']):.0%} in double precision)"

@@ -67,7 +67,7 @@ def _grown(context: Context, stream: streams.Stream, ends: list[int], k: int | N
 
 def draw_integral(figures: dict[str, Any]) -> Any:
     """Draw both totals against N."""
-    figure, (ax,) = plots.panels(["Training is the integral of asking"])
+    figure, (ax,) = plots.panels(["Training is the integral of querying"])
     N = figures["N"][1:]
     for color, (k, of) in zip(plots.COLORS, figures["lines"].items(), strict=False):
         name = "no limit" if k == "None" else f"k = {k}"
@@ -112,7 +112,7 @@ def run_dimension(context: Context) -> Result:
     ]
     figures = {"D": dims, **{name: [p[name] for p in points] for name in points[0]}}
     rows = []
-    for name, what in (("learn_ns", "training"), ("query_ns", "asking")):
+    for name, what in (("learn_ns", "training"), ("query_ns", "querying")):
         law = linear_part(figures, name)
         rows.append(
             Row(
@@ -124,7 +124,7 @@ def run_dimension(context: Context) -> Result:
         )
     table = Table(
         f"Hypercube, N D = {values:,}, n_T = {N_TREES}, k = 50, float32, one thread",
-        ("D", "N", "comparisons a query and tree", "ns a comparison, training", "asking"),
+        ("D", "N", "comparisons a query and tree", "ns a comparison, training", "querying"),
         [
             [D, values // D, p["comparisons"], p["learn_ns"], p["query_ns"]]
             for D, p in zip(dims, points, strict=True)
@@ -143,7 +143,7 @@ def linear_part(figures: dict[str, Any], name: str) -> dict[str, float]:
 def draw_dimension(figures: dict[str, Any]) -> Any:
     """Draw the time of a comparison against D."""
     figure, (ax,) = plots.panels(["Time of a comparison"])
-    named = (("learn_ns", "training"), ("query_ns", "asking"))
+    named = (("learn_ns", "training"), ("query_ns", "querying"))
     for color, (name, what) in zip(plots.COLORS, named, strict=False):
         ax.plot(figures["D"], figures[name], "o", color=color, label=what)
         law, D = linear_part(figures, name), np.array(figures["D"])

@@ -18,7 +18,7 @@ WHAT = "{}: error on the training set"
 RULE = (
     f"below {MOST:g} % on every data set of the paper, learned whole, once, in the order of its "
     "file, by 50 trees with k = 50. Digits, which is not in the paper, and sets that were cut are "
-    "told and not judged."
+    "reported, but not judged."
 )
 
 
