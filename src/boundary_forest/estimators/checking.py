@@ -11,6 +11,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
+from boundary_forest.estimators.blocks import is_sparse, sound_sparse
 from boundary_forest.estimators.element_type import is_checked
 from boundary_forest.estimators.errors import naming
 from boundary_forest.estimators.fitted import Fitted
@@ -43,6 +44,8 @@ def n_threads(n_jobs: Any) -> int:
 
 def _validated(draft: Any, X: Any, *, reset: bool) -> Any:
     with naming("X"):
+        if is_sparse(X):
+            X = sound_sparse(X)
         checked = validate_data(
             draft, X, reset=reset, dtype="numeric", order="C", accept_sparse="csr"
         )
