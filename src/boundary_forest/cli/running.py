@@ -10,6 +10,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
 from rich.console import Console
 
 from boundary_forest.cli.answers import AnswerFile
@@ -189,6 +190,7 @@ def run(job: Job) -> int:
     # Elsewhere lines are as long as they need to be, so that other programs can read them.
     width = None if stream.isatty() else 400
     console = Console(file=stream, width=width, force_terminal=stream.isatty(), highlight=False)
+    pa.enable_signal_handlers(False)  # else its readers take a signal for an error of their own
     gc.freeze()  # what was imported stays: no row should wait for its garbage collection
     try:
         with Stopping() as stopped:
@@ -196,6 +198,7 @@ def run(job: Job) -> int:
             return Run(job, display, stopped).go()
     finally:
         gc.unfreeze()
+        pa.enable_signal_handlers(True)
 
 
 def _discard_output() -> None:
