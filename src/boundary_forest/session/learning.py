@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.durable import DurableForest
+from boundary_forest.durable import DurableForest, FolderLock
 from boundary_forest.frames.choosing import Options, choose, describe, warnings_about
 from boundary_forest.frames.columns import CLASSIFY, Problem
 from boundary_forest.frames.model import FrameModel, empty_forest
@@ -51,8 +50,8 @@ class Learner:
     progress : Progress or None
         How far the source is used; the learner keeps its ``consumed`` up to date. A durable forest
         keeps all of it with the rows that it learns.
-    durable : Path or None
-        The folder of a new model that survives crashes.
+    lock : FolderLock or None
+        Of the folder of a new model that survives crashes.
     predicting, learning : bool
         Whether rows are answered, and whether they are learned.
     recorded : bool
@@ -67,7 +66,7 @@ class Learner:
         warmup: int,
         model: FrameModel | None = None,
         progress: Progress | None = None,
-        durable: Path | None = None,
+        lock: FolderLock | None = None,
         predicting: bool = True,
         learning: bool = True,
         recorded: bool = False,
@@ -76,7 +75,7 @@ class Learner:
         self.model = model
         self.progress = progress or Progress()
         self._parameters = parameters
-        self._durable = durable
+        self._lock = lock
         self._predicting = predicting
         self._learning = learning
         self._recorded = recorded
@@ -151,9 +150,9 @@ class Learner:
         usable[list(problems)] = False
         if usable.any():
             forest.partial_fit(positions.X[usable], labels.y[usable])
-        if self._durable is not None:
+        if self._lock is not None:
             # They are in the first snapshot: after a crash before it the stream starts anew.
-            self.model = made_durable(self.model, self._durable, note_of(self.progress))
+            self.model = made_durable(self.model, self._lock, note_of(self.progress))
 
     def _refused(self, number: int, problem: Problem, *, answered: bool = False) -> Refused:
         expected = problem.missing and self.options.missing == "drop"

@@ -86,7 +86,8 @@ class Session:
         self._stopped = stopped
         self._recorder = Recorder() if recording else None
         self._learner: Learner | None = None
-        self._opened, self._progress = open_model(settings)
+        opened = open_model(settings)
+        self._opened, self._progress, self._lock = opened.model, opened.progress, opened.lock
         self.resumed = self._progress.consumed
         self._rows_before = self.scores.rows
         self._pace = Pace(self._rows_before)
@@ -204,7 +205,7 @@ class Session:
             warmup=settings.warmup or WARMUP,
             model=model,
             progress=self._progress,
-            durable=settings.durable,
+            lock=self._lock,
             predicting=settings.predicting,
             learning=settings.learning,
             recorded=self._recorder is not None,
@@ -301,3 +302,5 @@ class Session:
         """Let others open the durable folder, if there is one."""
         if self.model is not None and isinstance(self.model.forest, DurableForest):
             self.model.forest.close()
+        if self._lock is not None:
+            self._lock.release()
