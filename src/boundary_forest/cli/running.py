@@ -118,17 +118,25 @@ class Run:
     def _answer_file(self, session: Session, stack: ExitStack) -> AnswerFile | None:
         path = self.job.predictions
         if path is None:
+            session.delivered = lambda: None
             return None
         after = None
         if session.is_resumed:
             after = sys.maxsize if self.job.settings.live else session.resumed
-        return stack.enter_context(AnswerFile(path, id_column=session.id_column, after=after))
+        answers = stack.enter_context(
+            AnswerFile(path, id_column=session.id_column, after=after, kept=session.answers)
+        )
+        session.delivered = answers.delivered
+        return answers
 
     def _read(self, session: Session, source: Source) -> None:
+        batch = None
         for batch in source.batches:
             self._handle_all(session, session.take(batch))
             if self.stopped():
                 break
+        if batch is None and session.resumed and not self.stopped():
+            raise StreamError(f"{session.name} has no rows, and is to be resumed")
         self._handle_all(session, session.finish())
 
     def _handle_all(self, session: Session, events: Iterable[Event]) -> None:

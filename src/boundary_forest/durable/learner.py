@@ -96,6 +96,11 @@ class DurableForest:
         """How many examples were learned."""
         return self.model.examples_seen
 
+    @property
+    def journal_bytes(self) -> int:
+        """How many bytes of examples the journal has since the last snapshot."""
+        return self._journal.n_bytes
+
     def partial_fit(self, X: Any, y: Any = None, **more: Any) -> Self:
         """Continue learning, as the estimator's ``partial_fit``; return when it is on the disk.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from boundary_forest.durable import DurableForest, FolderLock, open_durable, reserve
+from boundary_forest.durable import FolderLock, open_durable, reserve
 from boundary_forest.durable.learner import SNAPSHOT
 from boundary_forest.files.loading import load
 from boundary_forest.files.restoring import FRAME
@@ -12,6 +12,9 @@ from boundary_forest.frames.model import FrameModel
 from boundary_forest.session.notes import Progress, note_of, progress_in
 from boundary_forest.session.problems import StreamError
 from boundary_forest.session.settings import Settings
+from boundary_forest.session.tracing import Trace
+
+SNAPSHOT_BYTES = 1 << 28  # of the journal, after which a snapshot is saved
 
 
 @dataclass
@@ -53,7 +56,12 @@ def open_model(settings: Settings) -> Opened:
 def made_durable(model: FrameModel, lock: FolderLock, note: str) -> FrameModel:
     """Return the model as the content of a new durable folder, which its columns go into."""
     forest = open_durable(
-        lock.path, model.forest, note=note, attachments=model.attachments, lock=lock
+        lock.path,
+        model.forest,
+        note=note,
+        attachments=model.attachments,
+        snapshot_bytes=None,  # the learner does it, when answers are on the disk
+        lock=lock,
     )
     return FrameModel.of_forest(forest, forest.attachments)
 
@@ -75,7 +83,7 @@ def _loaded(settings: Settings) -> FrameModel | None:
 
 def _resumed(settings: Settings, lock: FolderLock) -> Opened:
     # The answers to what was learned last may not have been delivered: it is answered once more.
-    forest: DurableForest = open_durable(lock.path, redo=not settings.live, lock=lock)
+    forest = open_durable(lock.path, redo=not settings.live, snapshot_bytes=None, lock=lock)
     try:
         if FRAME not in forest.attachments:
             raise StreamError(f"{lock.path} holds a forest that does not take raw rows")
@@ -83,7 +91,7 @@ def _resumed(settings: Settings, lock: FolderLock) -> Opened:
         forest.set_params(n_jobs=settings.threads)
         progress = progress_in(forest)
         if settings.live:
-            progress.consumed = 0  # the source starts anew
+            progress.consumed, progress.trace = 0, Trace()  # the source starts anew
         return Opened(FrameModel.of_forest(forest, forest.attachments), progress, lock)
     except BaseException:
         forest.close()
