@@ -119,6 +119,19 @@ def test_a_journal_that_was_deleted_is_missed(folder, tmp_path, log):
         assert sorted(path.name for path in left.iterdir()) == before
 
 
+def test_a_log_is_kept_whose_journal_and_snapshot_were_deleted(folder, tmp_path):
+    """A new journal of the same name would be the end of it."""
+    with open_durable(folder) as forest:
+        forest.partial_fit([[7.0, 7.0]], [1], ids=[99])
+        left = shutil.copytree(folder, tmp_path / "left")
+    for name in ("journal.sqlite", "model.bf"):
+        (left / name).unlink()
+    log = (left / "journal.sqlite-wal").read_bytes()
+    with pytest.raises(JournalError, match="the log of a journal that is missing"):
+        open_durable(left, BoundaryForestClassifier(n_estimators=3, random_state=0))
+    assert (left / "journal.sqlite-wal").read_bytes() == log
+
+
 def test_a_log_beside_no_journal_is_kept_in_a_folder_of_an_earlier_release(tmp_path):
     """Its snapshot does not say that it has a journal."""
     left = tmp_path / "f"

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from dataclasses import fields, replace
 
 import joblib
 import numpy as np
@@ -146,3 +147,41 @@ def test_a_copy_and_its_original_go_their_own_ways(way):
     assert original.predict([[5]]).tolist() == ["d"]
     assert other.classes_.tolist() == ["a", "b", "c"]
     assert original.kneighbors([[5]], 1)[1].tolist() == [[3]]
+
+
+ODD = (None, "text", b"bytes", -1, 2**70, 1.5, [], [None], {}, (), np.zeros((2, 3)), np.array("x"))
+
+
+def damaged_states(state):
+    """Every value of a pickled forest in turn, missing or of another type."""
+    parts = state["_parts"]
+    for name in ("state", "columns", "labels", "parameters"):
+        content = getattr(parts, name)
+        for key in content:
+            yield {**state, "_parts": replace(parts, **{name: without(content, key)})}
+            for value in ODD:
+                yield {**state, "_parts": replace(parts, **{name: {**content, key: value}})}
+    for field in fields(parts.settings):
+        for value in ODD:
+            settings = replace(parts.settings, **{field.name: value})
+            yield {**state, "_parts": replace(parts, settings=settings)}
+    yield from ({**state, "_parts": value} for value in ODD[1:])
+
+
+def without(content, key):
+    return {name: value for name, value in content.items() if name != key}
+
+
+def test_a_damaged_pickle_is_a_clear_error_or_a_forest_that_answers(task):
+    forest = task.taught().partial_fit(task.X_more, task.y_more)
+    messages = []
+    for damaged in damaged_states(forest.__getstate__()):
+        other = type(forest).__new__(type(forest))
+        try:
+            other.__setstate__(damaged)
+        except ValueError as error:
+            messages.append(str(error))
+        else:
+            assert other.examples_seen >= 0
+    assert len(messages) > 150
+    assert all("the pickled forest is damaged" in message for message in messages)

@@ -13,11 +13,14 @@ import subprocess
 import time
 
 import pyarrow as pa
-from stream_rows import SCRIPT, answered, job, mixed_table, stream, write
+import pytest
+from stream_rows import SCRIPT, TREES, answered, job, mixed_table, stream, write
 
-from boundary_forest import load
+from boundary_forest import JournalError, load
 from boundary_forest.cli import running
 from boundary_forest.cli.running import run
+from boundary_forest.durable import reserve
+from boundary_forest.session import Session, Settings
 
 KILLS = int(os.environ.get("BOUNDARY_FOREST_KILLS", "4"))
 
@@ -117,3 +120,23 @@ def test_a_saved_model_can_become_durable(tmp_path):
     for _ in range(2):  # the second time it is all there already
         assert durable(rest, tmp_path, load=begun, save=tmp_path / "model.bf") == 0
     assert load(tmp_path / "model.bf").fingerprint() == expected
+
+
+def test_a_folder_belongs_to_one_stream_from_before_its_warm_up(tmp_path):
+    """Else both would decide and learn, and the second add its warm-up to the first one's rows."""
+    settings = Settings(target="label", durable=tmp_path / "kept", warmup=100, parameters=TREES)
+    rows = mixed_table(150).to_pylist()
+    with Session(settings) as first:
+        first.take_rows(rows[:50])
+        with pytest.raises(JournalError, match="has it open"):
+            Session(settings)
+        first.take_rows(rows[50:])
+        with pytest.raises(JournalError, match="has it open"):
+            Session(settings)
+    with Session(settings) as second:
+        second.take_rows(rows[second.resumed :])
+        assert second.model.forest.examples_seen == 150
+    with Session(Settings(target="label", durable=tmp_path / "other", warmup=100)) as stopped:
+        stopped.take_rows(rows[:50])
+    with reserve(tmp_path / "other"):  # it is free again, though there was no forest yet
+        pass

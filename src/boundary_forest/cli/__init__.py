@@ -5,11 +5,46 @@ around a session that ``stream``, ``fit`` and ``predict`` share. The packages it
 the ``cli`` extra, so nothing here imports them before :func:`main` has looked for them.
 """
 
+from __future__ import annotations
+
+import os
+import signal
 import sys
+
+TYPE_CHECKING = False  # typing's own would have to be imported, before Ctrl-C is minded
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
+
+INTERRUPTED = 128 + signal.SIGINT
 
 
 def main() -> None:
-    """Run the command that ``sys.argv`` names."""
+    """Run the command that ``sys.argv`` names; Ctrl-C exits with code 130 and no traceback."""
+    # The imports take a second, and nothing is to be kept yet. In a job that runs in the background
+    # of a shell, Ctrl-C is ignored, and stays so.
+    minds = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if minds:
+        signal.signal(signal.SIGINT, _exit)
+    app = _app()
+    try:
+        if minds:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        app()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    finally:
+        if minds:
+            signal.signal(signal.SIGINT, _exit)
+
+
+def _exit(number: int, frame: FrameType | None) -> None:
+    """Exit at once: what is imported, or ends, just now could swallow an exception or show it."""
+    os._exit(INTERRUPTED)
+
+
+def _app() -> Any:
+    """Return the commands as a callable."""
     try:
         import typer
 
@@ -45,4 +80,4 @@ def main() -> None:
     app.command()(info)
     app.command()(verify)
     app.add_typer(paper)
-    app()
+    return app

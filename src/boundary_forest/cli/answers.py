@@ -1,52 +1,134 @@
-"""Write answers as they are given: NDJSON, or CSV if the file is named so; flushed at once."""
+"""Write answers as they are given: NDJSON, or CSV if the file is named so; flushed at once.
+
+A durable run brings them to the disk before it learns more, and records length and checksum. When
+it is resumed, the file must begin with what was recorded, so that no answer is missing and nobody
+else's file is written to; what comes after that is cut off, and given again.
+"""
 
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import re
+import stat
 import sys
-from contextlib import ExitStack
-from typing import IO, Any
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, BinaryIO
 
+from boundary_forest.files.writing import sync_folder
 from boundary_forest.frames.values import ColumnError
 from boundary_forest.session.events import Answered, Refused
+from boundary_forest.session.problems import StreamError
 
+BLOCK_BYTES = 1 << 20
+_WHAT_TO_DO = "bring that file back, or begin another folder"
 TAIL_BYTES = 1 << 24  # at a file's end, which contain all answers that may have to be given again
-_ROW = re.compile(rb'(?:\{"row": )?(\d+)')
+_CSV_ROW, _JSON_ROW = re.compile(rb"(\d+),"), re.compile(rb'\{"row": (\d+), ')
 
 
 class AnswerFile:
     """A file of answers; ``-`` is standard output.
 
     Every row gives a record: its number in the source, its id if there is one, the answer and its
-    confidence; or why it was left out. What an earlier run has written is kept up to the row
-    ``after``, where this run continues; if that is None, the file is written anew.
+    confidence; or why it was left out.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    id_column : str or None
+        The column that identifies rows.
+    after : int or None
+        What an earlier run has written is kept up to this row, where this run continues; if that is
+        None, the file is written anew.
+    kept : dict of int, or None
+        What ``delivered`` returned in the earlier run; None if it has written no file, empty if it
+        is not known.
     """
 
-    def __init__(self, path: str, *, id_column: str | None, after: int | None) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        id_column: str | None,
+        after: int | None,
+        kept: dict[str, int] | None = None,
+    ) -> None:
         self._path = path
         self._id_column = id_column
         self._after = after
+        self._kept = kept
         self._names = ["row", *([] if id_column is None else ["id"]), "answer", "confidence"]
         self._csv = path.lower().endswith(".csv")
+        self._file: BinaryIO | None = None  # None: standard output
+        self._length = self._checksum = 0
+        self._is_new = True  # whether its name may not be on the disk yet
 
     def __enter__(self) -> AnswerFile:
-        self._open = ExitStack()
         if self._path == "-":
-            self._to: IO[str] = sys.stdout
             return self
         if self._after is not None:
-            _cut_off(self._path, self._after)
-        mode = "w" if self._after is None else "a"
-        self._to = self._open.enter_context(open(self._path, mode, encoding="utf-8", newline=""))
-        if self._csv and self._to.tell() == 0:
-            csv.writer(self._to).writerow([*self._names, "error"])
+            self._continue(self._after)
+        self._file = open(self._path, "wb" if self._after is None else "ab")
+        if self._csv and self._length == 0:
+            self._write(_csv_lines([[*self._names, "error"]]))
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._open.__exit__(*error)
+        if self._file is not None:
+            self._file.close()
+
+    def delivered(self) -> dict[str, int] | None:
+        """Bring all answers to the disk; return how long the file is, and its checksum."""
+        if self._file is None or not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
+            return None
+        os.fsync(self._file.fileno())
+        if self._is_new:
+            sync_folder(Path(self._path).absolute().parent)
+            self._is_new = False
+        return {"bytes": self._length, "crc32": self._checksum}
+
+    def _continue(self, after: int) -> None:
+        """Make sure that the file is the earlier run's, and cut off what comes after the row."""
+        path, kept = self._path, self._kept
+        if kept is None:
+            if os.path.isfile(path) and os.path.getsize(path) > 0:
+                raise StreamError(
+                    f"--predictions {path}: it is not of the run that is resumed, which has "
+                    "written no predictions: name a file that is not there"
+                )
+            return
+        if not os.path.exists(path):
+            if not kept:
+                return
+            raise StreamError(
+                f"--predictions {path}: it is missing, and it had the predictions of the run that "
+                f"is resumed: {_WHAT_TO_DO}"
+            )
+        known = kept.get("bytes", 0)
+        if _checksum_of(path, known) != (known, kept.get("crc32", 0)):
+            raise StreamError(
+                f"--predictions {path}: it does not begin with the predictions of the run that is "
+                f"resumed: {_WHAT_TO_DO}"
+            )
+        record = _CSV_ROW if self._csv else _JSON_ROW
+        _cut_off(path, record, after, known if kept else None)
+        self._length, self._checksum = _checksum_of(path, None)
+
+    def _write(self, text: str) -> None:
+        if self._file is None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            return
+        content = text.encode()
+        self._file.write(content)
+        self._file.flush()
+        self._length += len(content)
+        self._checksum = zlib.crc32(content, self._checksum)
 
     def add(self, rows: Answered) -> None:
         """Write the answers to some rows."""
@@ -58,10 +140,9 @@ class AnswerFile:
         columns.append([None] * n if rows.confidence is None else rows.confidence.tolist())
         if self._csv:
             records = zip(*columns, strict=True)
-            csv.writer(self._to).writerows([*map(_plain, row), ""] for row in records)
+            self._write(_csv_lines([*map(_plain, row), ""] for row in records))
         else:
-            self._to.write(_json_lines(self._names, columns))
-        self._to.flush()
+            self._write(_json_lines(self._names, columns))
 
     def refuse(self, row: Refused) -> None:
         """Write why a row has no answer."""
@@ -69,10 +150,9 @@ class AnswerFile:
             return
         if self._csv:
             blank = [""] * (len(self._names) - 1)
-            csv.writer(self._to).writerow([row.number, *blank, row.why])
+            self._write(_csv_lines([[row.number, *blank, row.why]]))
         else:
-            self._to.write(json.dumps({"row": row.number, "answer": None, "error": row.why}) + "\n")
-        self._to.flush()
+            self._write(json.dumps({"row": row.number, "answer": None, "error": row.why}) + "\n")
 
     def _ids(self, table: Any) -> list[Any]:
         if self._id_column not in table.column_names:
@@ -83,20 +163,52 @@ class AnswerFile:
         ]
 
 
-def _cut_off(path: str, row: int) -> None:
-    """Remove the records of later rows, and an unfinished one, from the end of a file."""
-    if not os.path.exists(path):
-        return
+def _checksum_of(path: str, length: int | None) -> tuple[int, int]:
+    """Return length and checksum of a file, or of so many bytes at its beginning."""
+    done = checksum = 0
+    with open(path, "rb") as file:
+        while length is None or done < length:
+            block = file.read(BLOCK_BYTES if length is None else min(BLOCK_BYTES, length - done))
+            if not block:
+                break
+            done, checksum = done + len(block), zlib.crc32(block, checksum)
+    return done, checksum
+
+
+def _cut_off(path: str, record: re.Pattern[bytes], row: int, known: int | None) -> None:
+    """Remove the records of later rows, and an unfinished one, from the end of a file.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    record : Pattern
+        Matches the beginning of a record; its first group is the row's number.
+    row : int
+        The last row to keep.
+    known : int or None
+        How many bytes are known to be right, after which a crash may have left anything; None if
+        that is not known.
+    """
     with open(path, "r+b") as file:
-        begin = max(0, os.path.getsize(path) - TAIL_BYTES)
+        begin = max(0, os.path.getsize(path) - TAIL_BYTES) if known is None else known
         file.seek(begin)
-        if begin:
+        if begin and known is None:
             file.readline()
         while line := file.readline():
-            number = _ROW.match(line)
-            if not line.endswith(b"\n") or (number is not None and int(number[1]) > row):
+            number = record.match(line)
+            # A line without a number is part of a record, or no record at all.
+            strange = number is None and known is not None and row < sys.maxsize
+            later = number is not None and int(number[1]) > row
+            if not line.endswith(b"\n") or strange or later:
                 file.truncate(file.tell() - len(line))
                 return
+
+
+def _csv_lines(records: Iterable[list[Any]]) -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(records)
+    return text.getvalue()
 
 
 def _json_lines(names: list[str], columns: list[list[Any]]) -> str:

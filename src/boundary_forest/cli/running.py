@@ -10,6 +10,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
 from rich.console import Console
 
 from boundary_forest.cli.answers import AnswerFile
@@ -117,17 +118,25 @@ class Run:
     def _answer_file(self, session: Session, stack: ExitStack) -> AnswerFile | None:
         path = self.job.predictions
         if path is None:
+            session.delivered = lambda: None
             return None
         after = None
         if session.is_resumed:
             after = sys.maxsize if self.job.settings.live else session.resumed
-        return stack.enter_context(AnswerFile(path, id_column=session.id_column, after=after))
+        answers = stack.enter_context(
+            AnswerFile(path, id_column=session.id_column, after=after, kept=session.answers)
+        )
+        session.delivered = answers.delivered
+        return answers
 
     def _read(self, session: Session, source: Source) -> None:
+        batch = None
         for batch in source.batches:
             self._handle_all(session, session.take(batch))
             if self.stopped():
                 break
+        if batch is None and session.resumed and not self.stopped():
+            raise StreamError(f"{session.name} has no rows, and is to be resumed")
         self._handle_all(session, session.finish())
 
     def _handle_all(self, session: Session, events: Iterable[Event]) -> None:
@@ -189,6 +198,7 @@ def run(job: Job) -> int:
     # Elsewhere lines are as long as they need to be, so that other programs can read them.
     width = None if stream.isatty() else 400
     console = Console(file=stream, width=width, force_terminal=stream.isatty(), highlight=False)
+    pa.enable_signal_handlers(False)  # else its readers take a signal for an error of their own
     gc.freeze()  # what was imported stays: no row should wait for its garbage collection
     try:
         with Stopping() as stopped:
@@ -196,6 +206,7 @@ def run(job: Job) -> int:
             return Run(job, display, stopped).go()
     finally:
         gc.unfreeze()
+        pa.enable_signal_handlers(True)
 
 
 def _discard_output() -> None:

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -96,6 +96,11 @@ class DurableForest:
         """How many examples were learned."""
         return self.model.examples_seen
 
+    @property
+    def journal_bytes(self) -> int:
+        """How many bytes of examples the journal has since the last snapshot."""
+        return self._journal.n_bytes
+
     def partial_fit(self, X: Any, y: Any = None, **more: Any) -> Self:
         """Continue learning, as the estimator's ``partial_fit``; return when it is on the disk.
 
@@ -164,15 +169,19 @@ class DurableForest:
             "fit would forget what is to be kept: use partial_fit, or open another folder"
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(
+        self, path: str | os.PathLike[str], *, attachments: Mapping[str, Any] | None = None
+    ) -> None:
         """Save the forest and its attachments to a file of your own.
 
         Parameters
         ----------
         path : str or path-like
             The file; the folder's own snapshot is saved by ``snapshot``.
+        attachments : dict of JSON values or None, default=None
+            Further documents, or others of the same name.
         """
-        save_forest(self.model, path, self.attachments)
+        save_forest(self.model, path, {**self.attachments, **(attachments or {})})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "model" not in self.__dict__:

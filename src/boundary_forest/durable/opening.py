@@ -19,6 +19,7 @@ from boundary_forest.estimators.errors import JournalError
 from boundary_forest.files import load_forest, remove_unfinished, save_forest
 from boundary_forest.files.loading import FUNCTIONS
 
+LOG = f"{JOURNAL}-wal"  # SQLite's name for it
 SNAPSHOT_BYTES = 1 << 28
 _FREE = ("n_jobs", "random_state")  # may be given differently when a forest is opened again
 
@@ -148,6 +149,11 @@ def _checked_lock(lock: FolderLock, folder: Path) -> FolderLock:
 
 def _begin(folder: Path, model: Any, note: str | None, attachments: dict[str, Any]) -> Journal:
     """Make the journal and then the first snapshot of a new folder."""
+    if not _is_there(folder / JOURNAL) and _is_there(folder / LOG):
+        raise JournalError(
+            f"{folder / LOG}: it is the log of a journal that is missing, and so is its snapshot: "
+            "bring both back, or begin another folder"
+        )
     journal = Journal(folder / JOURNAL)
     try:
         journal.begin(note)
@@ -188,15 +194,16 @@ def _record(folder: Path, record: Any) -> tuple[int, str | None]:
 def _check_there(folder: Path, identity: str | None) -> None:
     """Refuse to make a new journal where one was lost: SQLite would delete a log beside it."""
     journal = folder / JOURNAL
-    if journal.exists() and journal.stat().st_size > 0:
-        return
-    log = journal.with_name(f"{JOURNAL}-wal")
-    if identity is not None or (log.exists() and log.stat().st_size > 0):
+    if not _is_there(journal) and (identity is not None or _is_there(folder / LOG)):
         raise JournalError(
             f"{journal}: it is missing or empty, and with it what was learned since the snapshot: "
             f"bring it back, or continue from {folder / SNAPSHOT} (boundary_forest.load) in "
             "another folder"
         )
+
+
+def _is_there(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
 
 
 def _functions(model: Any) -> dict[str, Any]:

@@ -311,4 +311,10 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         parts: Parts | None = state.pop("_parts", None)
         super().__setstate__(state)
         if parts is not None:
-            self._fitted = put_together(self.label_policy, parts)
+            try:
+                self._fitted = put_together(self.label_policy, parts)
+            except MemoryError:
+                raise
+            except Exception as error:  # of the bindings, too: std::bad_cast is a RuntimeError
+                what = f"{type(error).__name__}: {error}"
+                raise ValueError(f"the pickled forest is damaged ({what})") from error

@@ -17,6 +17,40 @@ def is_sparse(X: Any) -> bool:
     return bool(issparse(X))
 
 
+def sound_sparse(X: Any) -> Any:
+    """Return X as CSR without duplicates; ValueError if its indices do not fit its shape.
+
+    scipy converts and slices a matrix as its arrays say, also where they point outside of it: that
+    ends the process, or is read as other numbers. A row that has a value twice has their sum, which
+    may be infinite, so duplicates go before values are checked.
+    """
+    if X.ndim != 2:
+        return X
+    try:
+        # Checked as another object over the same arrays, because scipy mends what it checks.
+        if X.format in ("csr", "csc", "bsr"):
+            X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+            X.check_format(full_check=True)
+        else:  # as (row, column, value), of which the constructor checks every one
+            if X.format == "lil" and any(map(_differ, X.rows, X.data)):
+                raise ValueError("a row has more indices than values, or fewer")
+            X = X.tocoo()
+            X = type(X)((X.data, (X.row, X.col)), X.shape)
+    except (IndexError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"X is a sparse matrix whose parts do not fit together: {error}"
+        ) from error
+    rows = X.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
+
+
+def _differ(indices: list[int], values: list[Any]) -> bool:
+    return len(indices) != len(values)
+
+
 def row_blocks(
     X: Any, convert: Callable[[NDArray[Any]], NDArray[Any]], *, whole: bool = False
 ) -> Iterator[NDArray[Any]]:

@@ -6,13 +6,14 @@ import functools
 from numbers import Integral
 from typing import Any
 
-import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
+from boundary_forest.estimators.blocks import is_sparse, sound_sparse
 from boundary_forest.estimators.element_type import is_checked
 from boundary_forest.estimators.errors import naming
+from boundary_forest.estimators.exactness import check_exact
 from boundary_forest.estimators.fitted import Fitted
 
 
@@ -43,11 +44,13 @@ def n_threads(n_jobs: Any) -> int:
 
 def _validated(draft: Any, X: Any, *, reset: bool) -> Any:
     with naming("X"):
+        if is_sparse(X):
+            X = sound_sparse(X)
         checked = validate_data(
             draft, X, reset=reset, dtype="numeric", order="C", accept_sparse="csr"
         )
-        if getattr(X, "dtype", None) == np.dtype(object) and not np.array_equal(X, checked):
-            raise ValueError("X has objects that float64 does not hold exactly")
+        if not is_sparse(checked):
+            check_exact(X, checked)
     return checked
 
 

@@ -24,6 +24,7 @@ FORMAT = "boundary-forest"
 VERSION = 1
 ALIGNMENT = 64  # of the first array
 LONGEST_DOCUMENT = 1 << 20  # whatever grows with the forest is in arrays, so this is plenty
+LONGEST_HEADER = 1 << 22  # it holds the document, with quotes escaped, and a line for each array
 
 # Arrays come with the widest type first, so that all of them are aligned without padding.
 DTYPES: dict[str, np.dtype[Any]] = {
@@ -139,4 +140,9 @@ def header(document: dict[str, Any], entries: list[Entry], checksums: dict[str, 
         }
     text = json.dumps(described, separators=(",", ":")).encode()
     text += b" " * (-(8 + len(text)) % ALIGNMENT)
+    if len(text) > LONGEST_HEADER:
+        raise ValueError(
+            f"the file's header would take {len(text)} bytes, and at most {LONGEST_HEADER} are "
+            "read; are there very many attachments?"
+        )
     return len(text).to_bytes(8, "little") + text

@@ -25,6 +25,7 @@ from boundary_forest.files.layout import (
     DTYPES,
     FORMAT,
     LONGEST_DOCUMENT,
+    LONGEST_HEADER,
     VERSION,
     Entry,
     crc32,
@@ -166,6 +167,10 @@ class ModelFile(Arrays):
     def _read_header(self) -> None:
         if self.size == 0:
             raise self.error("it is empty")
+        length = int.from_bytes(self._file.read(8), "little")
+        self._file.seek(0)
+        if LONGEST_HEADER < length < self.size:  # a million arrays take the library a minute
+            raise self.error(f"its header is longer than {LONGEST_HEADER} bytes")
         try:
             with safe_open(self.path, framework="numpy") as container:
                 metadata = container.metadata() or {}

@@ -17,15 +17,23 @@ from boundary_forest.estimators.ids import as_ids, engine_ids, kind_of
 from boundary_forest.estimators.metrics import engine_metric
 from boundary_forest.files.reading import ModelFile
 from boundary_forest.files.saving import (
+    LONGEST_WINDOW,
     REGROWN_ARRAYS,
     TREE_ARRAYS,
     VOTE_ARRAY,
     WEIGHT_ARRAYS,
     WINDOW_ARRAYS,
 )
-from boundary_forest.files.values import read_column, read_parameters
+from boundary_forest.files.values import column_length, read_column, read_parameters
 
 FRAME = "frame"
+_ARRAYS = (
+    ("labels", "float64", 2),
+    ("arrivals", "uint64", 1),
+    ("spread", "float64", 1),
+    *((name, "uint32", 1) for name in (*TREE_ARRAYS, *REGROWN_ARRAYS)),
+)
+_LONGEST_SPREAD = 8  # for each number of a label, and for all of them; the engine knows exactly
 
 
 def restored(
@@ -74,13 +82,11 @@ def _fitted(
     n, n_features = positions.shape
     if positions.dtype.name not in ELEMENT_TYPES or n < 1 or n_features < 1:
         raise file.error(f"it is {positions.dtype} of shape {positions.shape}", "positions")
+    _check_shapes(file, n, in_use["n_estimators"])
     state = _engine_state(file, forest, n)
     ids = _ids(file, forest, n)
     with file.checking("document"):
         kind(**in_use).check_params()
-        n_answering = len(state["tree_sizes"]) - len(state.get("tree_places", ()))
-        if in_use["n_estimators"] != n_answering:
-            raise file.error(f"it is not of {in_use['n_estimators']} trees", "tree_sizes")
         settings = Settings.of(
             in_use,
             element_type=positions.dtype.name,
@@ -133,13 +139,33 @@ def _feature_names(file: ModelFile, forest: dict[str, Any], n_features: int) -> 
     return names
 
 
+def _check_shapes(file: ModelFile, n: int, n_estimators: Any) -> None:
+    """Refuse arrays whose lengths do not agree, before any of them is read."""
+    for name, dtype, n_dimensions in _ARRAYS:
+        if name in file.entries or name not in REGROWN_ARRAYS:
+            file.expect(file.entry(name), dtype, n_dimensions)
+    length = {name: entry.shape[0] for name, entry in file.entries.items() if entry.shape}
+    for name in ("labels", "arrivals"):
+        if length[name] != n:
+            raise file.error(f"it has {length[name]} examples, and positions {n}", name)
+    nodes, trees = length["node_examples"], length["tree_sizes"]
+    if trees - length.get("tree_places", 0) != n_estimators:
+        raise file.error(f"it is not of {str(n_estimators)[:40]} trees", "tree_sizes")
+    if length["node_parents"] != nodes:
+        raise file.error(f"it has {length['node_parents']} nodes, not {nodes}", "node_parents")
+    if not (nodes == 0 or n <= nodes) or nodes > n * trees:
+        raise file.error(f"it has {nodes} nodes of {n} examples in {trees} trees", "node_examples")
+    if length["spread"] > _LONGEST_SPREAD * (1 + file.entry("labels").shape[1]):
+        raise file.error(f"it has {length['spread']} numbers", "spread")
+    classes = column_length(file, "classes")
+    if classes is not None and length.get("class_codes") != classes:
+        raise file.error(f"it does not number {classes} classes", "class_codes")
+
+
 def _engine_state(file: ModelFile, forest: dict[str, Any], n: int) -> dict[str, Any]:
     """Return what the engine is restored from, except positions; it checks the rest itself."""
     labels = file.array("labels", "float64", 2)
     arrivals = file.array("arrivals", "uint64")
-    for name, array in (("labels", labels), ("arrivals", arrivals)):
-        if len(array) != n:
-            raise file.error(f"it has {len(array)} examples, and positions {n}", name)
     with file.checking("document"):
         counts = forest["counts"]
         if not isinstance(counts, list) or len(counts) != 4:
@@ -161,6 +187,13 @@ def _engine_state(file: ModelFile, forest: dict[str, Any], n: int) -> dict[str, 
 def _adaptation(file: ModelFile, forest: dict[str, Any], label_length: int) -> dict[str, Any]:
     """What the forest has decided for itself, and decides by; files before had none of it."""
     state: dict[str, Any] = {}
+    n_trees = file.entry("tree_sizes").shape[0]
+    most = {"log_weights": n_trees + 1, "tree_weights": n_trees, VOTE_ARRAY: 4 * label_length}
+    most |= dict.fromkeys(WINDOW_ARRAYS, LONGEST_WINDOW)
+    for name, length in most.items():  # refused before it is read
+        entry = file.entries.get(name)
+        if entry is not None and entry.shape and entry.shape[0] > length:
+            raise file.error(f"it has {entry.shape[0]} rows, more than {length}", name)
     if any(name in file.entries for name in (*WEIGHT_ARRAYS, *WINDOW_ARRAYS)):
         for name, (dtype, dimensions) in WEIGHT_ARRAYS.items():
             state[name] = file.array(name, dtype, dimensions)

@@ -30,6 +30,7 @@ REGROWN_ARRAYS = ("tree_places", "tree_generations")  # only where trees were re
 WEIGHT_ARRAYS = {"log_weights": ("int32", 2), "tree_weights": ("uint32", 1)}
 WINDOW_ARRAYS = ("window_positions", "window_labels")
 VOTE_ARRAY = "vote_errors"
+LONGEST_WINDOW = 4000  # the engine's
 
 
 def save_forest(

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from boundary_forest.estimators.labels.class_table import as_given
 from boundary_forest.frames.values import (
     BOOLEAN,
     NUMBER,
@@ -318,7 +319,7 @@ def _text_labels(texts: Any, problems: dict[int, Problem]) -> Labels:
     coded = texts.dictionary_encode()
     codes = coded.indices.to_numpy(zero_copy_only=False)
     known = ~np.isnan(codes) if codes.dtype.kind == "f" else np.ones(len(codes), dtype=bool)
-    classes = np.array(coded.dictionary.to_pylist() or [""])
+    classes = np.asarray(as_given(coded.dictionary.to_pylist() or [""]))
     return Labels(classes[np.where(known, codes, 0).astype(np.int64)], known, problems)
 
 

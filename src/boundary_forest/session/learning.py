@@ -7,22 +7,23 @@ answered and learned in turn. How rows are cut into batches changes nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.durable import DurableForest
+from boundary_forest.durable import DurableForest, FolderLock
 from boundary_forest.frames.choosing import Options, choose, describe, warnings_about
-from boundary_forest.frames.columns import CLASSIFY, Problem
+from boundary_forest.frames.columns import CLASSIFY, Labels, Problem
 from boundary_forest.frames.model import FrameModel, empty_forest
 from boundary_forest.session.events import Answered, Decided, Event, Refused
 from boundary_forest.session.notes import Progress, note_of
-from boundary_forest.session.opening import made_durable
+from boundary_forest.session.opening import SNAPSHOT_BYTES, made_durable
 from boundary_forest.session.predicting import NO_ANSWERS, predict, predict_then_learn
 from boundary_forest.session.sources.batches import Batch
+from boundary_forest.session.tracing import Trace
 from boundary_forest.session.warmup import WarmUp
 
 FEWEST_ROWS, MOST_ROWS = 64, 8192  # that are learned by one call
@@ -33,6 +34,24 @@ MOST_VOTES = 1 << 22  # of a call's rows, over all classes
 # not so few that the engine's work per call shows. CPU time of a stream with a report against
 # calls of any length (60,000 rows of covtype, medians, busy machine): 1/16 1.05, 1/128 1.25.
 FEWEST_RECORDED, RECORDED_SHARE = 16, 16
+REFUSED, ANSWERED, LEARNED = 0, 1, 2  # what becomes of a row; one that is learned is answered too
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows as read by the columns, and what is to become of each."""
+
+    X: NDArray[Any]
+    labels: Labels
+    unseen: NDArray[np.int64]
+    problems: dict[int, Problem]
+    fates: NDArray[np.int64]
+
+    def runs(self) -> Iterator[tuple[slice, int]]:
+        """Yield successive rows that share a fate."""
+        edges = (np.flatnonzero(np.diff(self.fates)) + 1).tolist()
+        for begin, end in zip([0, *edges], [*edges, len(self.fates)], strict=True):
+            yield slice(begin, end), int(self.fates[begin])
 
 
 class Learner:
@@ -51,10 +70,13 @@ class Learner:
     progress : Progress or None
         How far the source is used; the learner keeps its ``consumed`` up to date. A durable forest
         keeps all of it with the rows that it learns.
-    durable : Path or None
-        The folder of a new model that survives crashes.
+    lock : FolderLock or None
+        Of the folder of a new model that survives crashes.
     predicting, learning : bool
         Whether rows are answered, and whether they are learned.
+    delivered : callable
+        Called before a durable model learns more: brings the answers that were yielded to the disk
+        and returns what a note should record of them.
     recorded : bool
         Whether the stored examples that decide answers are recorded, by calls of fewer rows.
     """
@@ -67,18 +89,20 @@ class Learner:
         warmup: int,
         model: FrameModel | None = None,
         progress: Progress | None = None,
-        durable: Path | None = None,
+        lock: FolderLock | None = None,
         predicting: bool = True,
         learning: bool = True,
+        delivered: Callable[[], dict[str, int] | None] = lambda: None,
         recorded: bool = False,
     ) -> None:
         self.options = options
         self.model = model
         self.progress = progress or Progress()
         self._parameters = parameters
-        self._durable = durable
+        self._lock = lock
         self._predicting = predicting
         self._learning = learning
+        self._delivered = delivered
         self._recorded = recorded
         self._warmup = WarmUp(options, warmup, parameters, predicting=predicting)
         self._rows_a_call = FEWEST_ROWS
@@ -98,19 +122,20 @@ class Learner:
 
         A bad row counts as used when the next event is requested: who stops at it can resume there.
         """
-        begin = 0
-        for number in [*sorted(batch.bad), None]:
-            if number is None:
-                end = len(batch.numbers)
-            else:
-                end = int(np.searchsorted(batch.numbers, number))
-            if end > begin:
-                rows = batch.table.slice(begin, end - begin)
-                yield from self._take_rows(rows, batch.numbers[begin:end])
-            if number is not None:
-                yield Refused(number, batch.bad[number])
-                self.progress.consumed = number
-            begin = end
+        for table, numbers, bad in batch.runs():
+            if len(numbers):
+                yield from self._take_rows(table, numbers)
+            if bad is not None:
+                yield Refused(bad, batch.bad[bad])
+                self._use_refused(bad)
+
+    def retrace(self, batch: Batch, trace: Trace) -> None:
+        """Add rows that an earlier session has used to a trace."""
+        for table, _, bad in batch.from_row(trace.first).runs():
+            if len(table):
+                self._add_to(trace, self._fates(table))
+            if bad is not None:
+                trace.add_refused()
 
     def finish(self) -> Iterator[Event]:
         """End the stream: decide, if the warm-up has not come to its end."""
@@ -121,6 +146,7 @@ class Learner:
         """Bring a durable model and how far the source is used to the disk."""
         if self.model is not None and isinstance(self.model.forest, DurableForest):
             forest = self.model.forest
+            self.progress.answers = self._delivered()
             forest.note = note_of(self.progress)
             forest.keep_note()
             forest.snapshot()
@@ -143,45 +169,65 @@ class Learner:
         yield Decided(describe(columns), tuple(warnings_about(columns, table)))
         forest = empty_forest(columns.task, **self._parameters)
         self.model = FrameModel(forest, columns)
-        positions, labels = columns.positions(table), columns.labels(table)
-        problems = positions.problems | labels.problems
-        for row in sorted(problems):
-            yield self._refused(int(numbers[row]), problems[row], answered=True)
-        usable = labels.known.copy()
-        usable[list(problems)] = False
+        rows = self._fates(table)
+        for row in sorted(rows.problems):
+            yield self._refused(int(numbers[row]), rows.problems[row], answered=True)
+        usable = rows.fates == LEARNED
         if usable.any():
-            forest.partial_fit(positions.X[usable], labels.y[usable])
-        if self._durable is not None:
+            forest.partial_fit(rows.X[usable], rows.labels.y[usable])
+        whole = numbers[0] == 1 and numbers[-1] == len(numbers) == self.progress.consumed
+        self.progress.trace = Trace(1 if whole else self.progress.consumed + 1)
+        if whole:
+            self._add_to(self.progress.trace, rows)
+        if self._lock is not None:
             # They are in the first snapshot: after a crash before it the stream starts anew.
-            self.model = made_durable(self.model, self._durable, note_of(self.progress))
+            self.progress.answers = self._delivered()
+            self.model = made_durable(self.model, self._lock, note_of(self.progress))
 
     def _refused(self, number: int, problem: Problem, *, answered: bool = False) -> Refused:
         expected = problem.missing and self.options.missing == "drop"
         return Refused(number, str(problem), expected, answered, problem.missing)
 
-    def _take_decided(self, table: Any, numbers: NDArray[np.int64]) -> Iterator[Event]:
+    def _fates(self, table: Any) -> _Rows:
+        """Read rows, and tell what is to become of each."""
         assert self.model is not None
         columns = self.model.columns
         positions, labels = columns.positions(table), columns.labels(table)
         if not self._learning:
             labels.problems.clear()
         problems = positions.problems | labels.problems
-        # 0: refused, 1: only answered, 2: learned as well; runs of the same go together.
-        fate = 1 + labels.known.astype(np.int64)
-        fate[list(problems)] = 0
-        edges = np.flatnonzero(np.diff(fate)) + 1
-        for begin, end in zip([0, *edges.tolist()], [*edges.tolist(), len(fate)], strict=True):
-            if fate[begin] == 0:
+        fates = np.where(labels.known, LEARNED, ANSWERED)
+        fates[list(problems)] = REFUSED
+        return _Rows(positions.X, labels, positions.unseen, problems, fates)
+
+    def _add_to(self, trace: Trace, rows: _Rows) -> None:
+        for here, fate in rows.runs():
+            if fate == REFUSED:
+                for _ in range(here.start, here.stop):
+                    trace.add_refused()
+            else:
+                trace.add(rows.X[here], rows.labels.y[here] if fate == LEARNED else None)
+
+    def _use_refused(self, number: int) -> None:
+        self.progress.consumed = number
+        if self.model is not None and self.progress.trace is not None:
+            self.progress.trace.add_refused()
+
+    def _take_decided(self, table: Any, numbers: NDArray[np.int64]) -> Iterator[Event]:
+        rows = self._fates(table)
+        for run, fate in rows.runs():
+            begin, end = run.start, run.stop
+            if fate == REFUSED:
                 for row in range(begin, end):
-                    yield self._refused(int(numbers[row]), problems[row])
-                    self.progress.consumed = int(numbers[row])
+                    yield self._refused(int(numbers[row]), rows.problems[row])
+                    self._use_refused(int(numbers[row]))
                 continue
             while begin < end:
                 here = slice(begin, min(end, begin + self._call_length()))
-                unseen = int(positions.unseen[here].sum())
-                y = labels.y[here] if fate[begin] == 2 else None
-                rows = table.slice(here.start, here.stop - here.start)
-                yield self._answered(numbers[here], rows, positions.X[here], y, unseen)
+                unseen = int(rows.unseen[here].sum())
+                y = rows.labels.y[here] if fate == LEARNED else None
+                some = table.slice(here.start, here.stop - here.start)
+                yield self._answered(numbers[here], some, rows.X[here], y, unseen)
                 begin = here.stop
 
     def _answered(
@@ -193,15 +239,20 @@ class Learner:
         unseen: int,
     ) -> Answered:
         assert self.model is not None
-        forest, task = self.model.forest, self.task
+        forest, task, progress = self.model.forest, self.task, self.progress
         start = time.perf_counter()
+        durable = isinstance(forest, DurableForest) and y is not None and self._learning
+        if durable:
+            self._keep_answers(forest)
         arrival = forest.examples_seen
-        before, self.progress.consumed = self.progress.consumed, int(numbers[-1])
+        progress.consumed = int(numbers[-1])
+        if progress.trace is not None and self._lock is not None:
+            progress.trace.add(X, y)
         if y is None or not self._learning:
             result = predict(task, forest, X) if self._predicting else NO_ANSWERS
         else:
-            if isinstance(forest, DurableForest):
-                forest.note = note_of(self.progress, n=len(X), before=before)
+            if durable:
+                forest.note = note_of(progress, n=len(X))
             if self._predicting and arrival > 0:
                 result = predict_then_learn(task, forest, X, y)
             else:
@@ -209,6 +260,17 @@ class Learner:
                 forest.partial_fit(X, y)
         self._adapt(len(X), time.perf_counter() - start)
         return Answered(task, numbers, rows, X, y, result, unseen, arrival)
+
+    def _keep_answers(self, forest: DurableForest) -> None:
+        """Before more is learned: what was answered is on the disk, and where that ends is noted.
+
+        A snapshot, too, is saved here and not when something was learned: whatever it includes
+        cannot be taken back, so its answers must have been delivered.
+        """
+        if forest.journal_bytes >= SNAPSHOT_BYTES:
+            self.checkpoint()
+        self.progress.answers = self._delivered()
+        self.progress.before = self.progress.to_json()
 
     def _call_length(self) -> int:
         assert self.model is not None

@@ -24,6 +24,7 @@ from boundary_forest.session.pace import Pace, peak_memory
 from boundary_forest.session.problems import StreamError
 from boundary_forest.session.progress import History, Snapshot
 from boundary_forest.session.recording import Recorder
+from boundary_forest.session.retracing import Retraced
 from boundary_forest.session.scores import Scores
 from boundary_forest.session.settings import WARMUP, Settings
 from boundary_forest.session.sources.batches import Batch
@@ -49,6 +50,10 @@ class Session:
         Called between two events; true ends :meth:`take`.
     recording : bool
         Whether to gather what a report needs; see :meth:`history`.
+    delivered : callable or None
+        For a durable session, called before it learns more: brings what was made of the events so
+        far to the disk, and returns what should be recorded about it, a dict of int or None. A
+        session that is resumed has the last of these as ``answers``.
 
     Attributes
     ----------
@@ -60,6 +65,9 @@ class Session:
         What was decided about columns, one line each; empty during the warm-up.
     resumed : int
         Number of rows of the source that earlier sessions have used up; they are skipped.
+    answers : dict of int, or None
+        What ``delivered`` returned when the last event before those rows had been taken; None if
+        nothing was delivered, empty if an earlier release did not record it.
 
     Examples
     --------
@@ -78,16 +86,22 @@ class Session:
         name: str = "rows",
         stopped: Callable[[], bool] = _never,
         recording: bool = False,
+        delivered: Callable[[], dict[str, int] | None] | None = None,
     ) -> None:
         self.settings = settings
         self.name = name
         self.total_rows: int | None = None  # of the source, if that is known
         self.choices: tuple[str, ...] = ()
+        self.delivered = delivered
         self._stopped = stopped
         self._recorder = Recorder() if recording else None
         self._learner: Learner | None = None
-        self._opened, self._progress = open_model(settings)
+        opened = open_model(settings)
+        self._opened, self._progress, self._lock = opened.model, opened.progress, opened.lock
         self.resumed = self._progress.consumed
+        self.answers = self._progress.answers
+        self._retraced = Retraced(self._progress) if self.resumed else None
+        self._taken = True  # whether the last event was made, and taken by whoever iterates
         self._rows_before = self.scores.rows
         self._pace = Pace(self._rows_before)
 
@@ -204,9 +218,10 @@ class Session:
             warmup=settings.warmup or WARMUP,
             model=model,
             progress=self._progress,
-            durable=settings.durable,
+            lock=self._lock,
             predicting=settings.predicting,
             learning=settings.learning,
+            delivered=lambda: self.answers if self.delivered is None else self.delivered(),
             recorded=self._recorder is not None,
         )
 
@@ -226,6 +241,8 @@ class Session:
         ------
         event : Answered, Refused or Decided
         """
+        if self._retraced is not None:
+            self._retraced.take(self._ready(), batch, self.name)
         yield from self._counted(self._ready().take(batch.from_row(self.resumed + 1)))
 
     def take_rows(self, rows: Any) -> list[Event]:
@@ -250,6 +267,8 @@ class Session:
         A durable session that is stopped in its warm-up does not: it starts anew, so that columns
         are decided from as many rows as if it had not been stopped.
         """
+        if self._retraced is not None and not self._stopped():
+            self._retraced.finish(self.name)
         restarts = self.settings.durable is not None and not self.settings.live
         if not (restarts and self._stopped()):
             yield from self._counted(self._ready().finish())
@@ -262,6 +281,7 @@ class Session:
 
     def _counted(self, events: Iterable[Event]) -> Iterator[Event]:
         """Keep scores and records of events, in time: before the next rows are learned."""
+        taken, self._taken = self._taken, False  # unless an exception ends it here
         for event in events:
             if isinstance(event, Decided):
                 self.choices = event.choices
@@ -271,8 +291,10 @@ class Session:
                 self.scores.add(event)
                 self._record(event)
             yield event
+            taken = True
             if self._stopped():
-                return
+                break
+        self._taken = taken
 
     def _record(self, event: Answered) -> None:
         if self._recorder is None:
@@ -286,9 +308,11 @@ class Session:
     def checkpoint(self) -> None:
         """Save a durable session's model and how far the source is used; others do nothing.
 
-        What was learned is safe without it; resuming takes longer.
+        What was learned is safe without it; resuming takes longer. Nothing is saved if an exception
+        came in the way of the last event: what it is about comes again when it is resumed.
         """
-        self._ready().checkpoint()
+        if self._taken:
+            self._ready().checkpoint()
 
     def save(self, path: str | os.PathLike[str]) -> bool:
         """Save the model to a file; return False if there is none yet."""
@@ -301,3 +325,5 @@ class Session:
         """Let others open the durable folder, if there is one."""
         if self.model is not None and isinstance(self.model.forest, DurableForest):
             self.model.forest.close()
+        if self._lock is not None:
+            self._lock.release()

@@ -105,8 +105,8 @@ def as_labels(y: Any) -> NDArray[Any]:
     """One label a row, of a kind that can be told apart: text, integers, booleans, objects."""
     if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuU" and len(y) > 0:
         return y  # nothing is left to check
-    if isinstance(y, list | tuple) and y and isinstance(y[0], bytes):
-        y = np.array(y, dtype=object)  # else zeros at their ends would be lost
+    if isinstance(y, list | tuple):
+        y = as_given(y)
     if hasattr(y, "to_numpy"):  # of pandas' own integers scikit-learn would make floats
         y = y.to_numpy()
     labels: NDArray[Any] = column_or_1d(y, warn=True)
@@ -127,6 +127,24 @@ def as_labels(y: Any) -> NDArray[Any]:
             raise ValueError("labels must not be NaN or infinite: drop those rows or name a class")
         _check_whole(labels[labels != np.floor(labels)])
     return labels
+
+
+def as_given(y: list[Any] | tuple[Any, ...]) -> Any:
+    """Return labels as objects if numpy would make other ones of them, else the list itself.
+
+    numpy drops zeros at the ends of text and bytes, makes floats of integers beside floats, which
+    rounds beyond 2**53, and text of whatever stands beside text.
+    """
+    try:
+        array = np.asarray(y)
+    except ValueError:  # lists of several lengths
+        return y
+    labels = [plain(label) for label in y]
+    if array.ndim != 1 or array.dtype.kind not in "USf" or array.tolist() == labels:
+        return y
+    objects = np.empty(len(labels), dtype=object)
+    objects[:] = labels
+    return objects
 
 
 def _check_objects(labels: NDArray[Any]) -> None:

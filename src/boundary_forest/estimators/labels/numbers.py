@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from boundary_forest.estimators.exactness import check_integers
 from boundary_forest.estimators.labels.policy import Columns, Endings
 
 LARGE = 2.0**480  # beyond it the square of a difference might overflow
@@ -25,6 +26,7 @@ def as_label_vectors(y: Any) -> NDArray[np.float64]:
     labels: NDArray[np.float64] = check_array(
         y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_min_features=1
     )
+    check_integers(y, labels, "y")
     if labels.ndim > 2 or labels.shape[1:] == (0,):
         raise ValueError(f"y must be one number or a vector of numbers a row, got {labels.shape}")
     return labels

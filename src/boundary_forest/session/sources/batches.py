@@ -36,6 +36,29 @@ class Batch:
         bad = {row: why for row, why in self.bad.items() if row >= number}
         return Batch(self.table.slice(first), self.numbers[first:], bad)
 
+    def up_to_row(self, number: int) -> Batch:
+        """Return the batch without the rows after this one."""
+        end = int(np.searchsorted(self.numbers, number, side="right"))
+        bad = {row: why for row, why in self.bad.items() if row <= number}
+        return Batch(self.table.slice(0, end), self.numbers[:end], bad)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The numbers of its first and last row; 0 and 0 if it has none."""
+        every = [*self.numbers[:1].tolist(), *self.numbers[-1:].tolist(), *self.bad]
+        return min(every, default=0), max(every, default=0)
+
+    def runs(self) -> Iterator[tuple[Any, NDArray[np.int64], int | None]]:
+        """Yield rows that could be read, and the number of the one after them that could not."""
+        begin = 0
+        for number in [*sorted(self.bad), None]:
+            if number is None:
+                end = len(self.numbers)
+            else:
+                end = int(np.searchsorted(self.numbers, number))
+            yield self.table.slice(begin, end - begin), self.numbers[begin:end], number
+            begin = end
+
 
 @dataclass
 class Source:

@@ -14,10 +14,19 @@ import pyarrow.parquet
 from boundary_forest.session.problems import StreamError
 from boundary_forest.session.sources.batches import BATCH_ROWS, Batch
 
+LONGEST_ROW = 1 << 24  # bytes, on average; a small file may hold rows of any length, compressed
+
 
 def parquet(path: str) -> tuple[list[str], int, Iterator[Batch]]:
     """Return the names, the number of rows and the rows of a Parquet file."""
     file = pa.parquet.ParquetFile(path)
+    for i in range(file.metadata.num_row_groups):
+        group = file.metadata.row_group(i)
+        if group.total_byte_size > LONGEST_ROW * max(1, group.num_rows):
+            raise StreamError(
+                f"{path}: a row takes {group.total_byte_size // max(1, group.num_rows):,} bytes, "
+                f"and at most {LONGEST_ROW:,} are read"
+            )
     batches = file.iter_batches(batch_size=BATCH_ROWS)
     return file.schema_arrow.names, file.metadata.num_rows, _numbered(batches)
 

@@ -1,0 +1,55 @@
+"""The rows that a resumed session skips: whether they are those that were used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from boundary_forest.session.learning import Learner
+from boundary_forest.session.notes import Progress
+from boundary_forest.session.problems import StreamError
+from boundary_forest.session.sources.batches import Batch
+from boundary_forest.session.tracing import Trace
+
+WHAT_TO_DO = "resume with the source as it was, or begin another folder"
+
+
+class Retraced:
+    """Rows that are skipped, up to the last one that was used.
+
+    Parameters
+    ----------
+    progress : Progress
+        How far the source was used when the session was resumed.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._last = progress.consumed
+        self._expected = None if progress.trace is None else replace(progress.trace)
+        self._found = None if progress.trace is None else Trace(progress.trace.first)
+        self._reached = 0
+
+    def take(self, learner: Learner, batch: Batch, name: str) -> None:
+        """Take rows that are skipped; StreamError if, all in all, they are not the same."""
+        first, _ = batch.span
+        batch = batch.up_to_row(self._last)
+        if self._reached == self._last:
+            return
+        if self._reached == 0 and first > self._last:  # no source that begins anew
+            self._reached = self._last
+            return
+        self._reached = max(self._reached, batch.span[1])
+        if self._found is not None:
+            learner.retrace(batch, self._found)
+        if self._reached == self._last and self._found != self._expected:
+            raise StreamError(
+                f"{name}: its first {self._last:,} rows are not those that were learned: "
+                f"{WHAT_TO_DO}"
+            )
+
+    def finish(self, name: str) -> None:
+        """Raise StreamError if the source ends before the last row that was used."""
+        if 0 < self._reached < self._last:
+            raise StreamError(
+                f"{name}: it has {self._reached:,} rows, and {self._last:,} were learned of it: "
+                f"{WHAT_TO_DO}"
+            )
