@@ -36,6 +36,10 @@ class PySnapshot {
   explicit PySnapshot(std::shared_ptr<BoundaryForest> forest)
       : forest_(std::move(forest)),
         snapshot_(without_gil([&] { return std::make_unique<Snapshot>(*forest_); })) {}
+  ~PySnapshot() {
+    never_with_gil([&] { snapshot_.reset(); });
+  }
+  PySnapshot(PySnapshot&&) = default;
 
   nb::dict state(bool with_positions) {
     return to_dict(without_gil([&] { return snapshot_->state(with_positions); }), forest_->params(),
@@ -241,12 +245,14 @@ class Forest {
                           to_numpy(std::move(features.variances), {n}));
   }
 
-  std::uint64_t seen() { return forest_->seen(); }
-  std::uint32_t n_classes() { return forest_->n_classes(); }
-  double label_deviation() { return forest_->label_deviation(); }
+  std::uint64_t seen() const { return forest_->seen(); }
+  std::uint32_t n_classes() const { return forest_->n_classes(); }
+  double label_deviation() {
+    return without_gil([&, forest = forest_] { return forest->label_deviation(); });
+  }
 
   nb::dict stats() {
-    const Stats stats = forest_->stats();
+    const Stats stats = without_gil([&, forest = forest_] { return forest->stats(); });
     nb::dict comparisons, evaluations, bytes, all;
     comparisons["learn"] = stats.learn.comparisons;
     comparisons["query"] = stats.query.comparisons;
@@ -314,15 +320,20 @@ class Forest {
     Params params = forest_->params();
     params.n_features = n_features;
     std::unique_ptr<Metric> d = metric_for(params);
-    forest_ = without_gil([&, forest = forest_]() -> std::shared_ptr<BoundaryForest> {
-      return forest->widened(n_features, std::move(d));
-    });
+    forest_ = without_gil(
+        [&, forest = forest_] { return shared(forest->widened(n_features, std::move(d))); });
   }
 
  private:
   std::shared_ptr<BoundaryForest> make_forest(const Params& params) const {
     params.validate();
-    return std::make_shared<BoundaryForest>(params, metric_for(params));
+    std::unique_ptr<Metric> d = metric_for(params);
+    return without_gil(
+        [&] { return shared(std::make_unique<BoundaryForest>(params, std::move(d))); });
+  }
+
+  static std::shared_ptr<BoundaryForest> shared(std::unique_ptr<BoundaryForest> forest) {
+    return {forest.release(), [](BoundaryForest* last) { never_with_gil([&] { delete last; }); }};
   }
 
   // The rows of an array of positions.

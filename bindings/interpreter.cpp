@@ -25,6 +25,9 @@ bool on_main_thread() { return PyThread_get_thread_ident() == main_thread; }
 
 void wait_for_calls() {
   is_exiting = true;
+  // What other threads hold is never freed, so nanobind would find it leaked.
+  if (nb::cast<int>(nb::module_::import_("threading").attr("active_count")()) > 1)
+    nb::set_leak_warnings(false);
   PyThreadState* const state = PyEval_SaveThread();
   const auto end = std::chrono::steady_clock::now() + longest_wait;
   while (n_without_gil > 0 && std::chrono::steady_clock::now() < end)

@@ -25,10 +25,20 @@ class ReleasedGil {
   PyThreadState* state_ = nullptr;
 };
 
+// A fork holds the engine's locks while Python runs the handlers of others, and those give the GIL
+// to other threads. So nothing that waits for such a lock may hold the GIL: no call but those that
+// say so, and neither the beginning nor the end of a forest or a snapshot.
 template <class F>
 auto without_gil(F&& f) {
   const ReleasedGil nogil;
   return f();
+}
+
+// The same for whoever may or may not have the GIL, such as a destructor.
+template <class F>
+void never_with_gil(F&& f) {
+  if (PyGILState_Check() == 0) return f();
+  without_gil(f);
 }
 
 // What a long call does between blocks: Ctrl-C ends it on the main thread, exit on the others.

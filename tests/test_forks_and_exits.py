@@ -58,6 +58,76 @@ for thread in threads:
 print("whole", forest.examples_seen > 0)
 """
 
+LONG_CALLS = """
+import os, signal, threading, time, warnings
+import numpy as np
+from boundary_forest import BoundaryForestClassifier
+
+warnings.simplefilter("ignore", DeprecationWarning)
+rng = np.random.default_rng(0)
+X = rng.normal(size=(100000, 12))
+y = rng.integers(5, size=len(X))
+forests = [BoundaryForestClassifier(n_estimators=20, random_state=i) for i in range(2)]
+for forest in forests:
+    forest.partial_fit(X[:100], y[:100])
+stopped = threading.Event()
+
+def learn(forest):
+    while not stopped.is_set():
+        forest.partial_fit(X, y)
+
+threads = [threading.Thread(target=learn, args=(f,), daemon=True) for f in forests]
+for thread in threads:
+    thread.start()
+while min(forest.examples_seen for forest in forests) < 300:
+    time.sleep(0.01)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    before = [forest.examples_seen for forest in forests]
+    for forest in forests:
+        forest.partial_fit(X[:30], y[:30])
+    seen = [forest.examples_seen for forest in forests]
+    os._exit(0 if seen == [n + 30 for n in before] and min(seen) < len(X) else 1)
+_, status = os.waitpid(child, 0)
+print(status, max(forest.examples_seen for forest in forests) < len(X), flush=True)
+os._exit(0)  # this thread does not wait for the others
+"""
+
+HANDLERS = """
+import os, threading, time, warnings
+
+warnings.simplefilter("ignore", DeprecationWarning)
+asked, forking = threading.Event(), threading.Event()
+
+def let_others_run():
+    forking.set()
+    time.sleep(0.5)
+
+# Handlers run in reverse order before a fork: this one comes when the engine's locks are held.
+os.register_at_fork(before=let_others_run)
+
+import copy
+from boundary_forest import BoundaryForestClassifier
+
+X, y = [[float(i)] for i in range(60)], [i % 3 for i in range(60)]
+forest = BoundaryForestClassifier(n_estimators=3, random_state=0).fit(X, y)
+others = [copy.copy(forest)]
+
+def ask():
+    forking.wait()
+    {call}
+    asked.set()
+
+threading.Thread(target=ask, daemon=True).start()
+child = os.fork()
+if child == 0:
+    os._exit(0)
+os.waitpid(child, 0)
+assert asked.wait(60)
+print("asked")
+"""
+
 EXITS = """
 import threading, time
 import numpy as np
@@ -85,7 +155,7 @@ def run(program, **words):
         [sys.executable, "-c", textwrap.dedent(program).format(**words)],
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=300,
     )
 
 
@@ -95,6 +165,30 @@ def run(program, **words):
 def test_a_forked_child_queries_and_learns(learning, callable_metric):
     done = run(FORKS, learning=learning, callable_metric=callable_metric, n_times=N_TIMES)
     assert (done.returncode, done.stdout) == (0, "whole True\n"), done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_does_not_wait_for_long_learning_calls_of_other_threads_to_end():
+    done = run(LONG_CALLS)
+    assert (done.returncode, done.stdout) == (0, "0 True\n"), done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize(
+    "call",
+    [
+        "forest.examples_seen",
+        "forest.predict(X)",
+        "forest.stats()",
+        "forest.explain(X[0])",
+        "copy.deepcopy(forest)",
+        "BoundaryForestClassifier().fit(X, y)",
+        "others.clear()",
+    ],
+)
+def test_calls_during_the_handlers_of_a_fork_do_not_hold_it_up(call):
+    done = run(HANDLERS, call=call)
+    assert (done.returncode, done.stdout) == (0, "asked\n"), done.stderr
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -1,5 +1,6 @@
 #include "boundary_forest/forking.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <set>
@@ -21,33 +22,56 @@ Registry& registry() {
   return *only;
 }
 
+std::atomic<int> n_waiting_forks{0};
+thread_local int n_held = 0;  // ChangeMutexes, by this thread
+
+constexpr auto longest_wait = std::chrono::seconds(1);
+
+void wait_a_little() { std::this_thread::sleep_for(std::chrono::microseconds(200)); }
+
 }  // namespace
 
-Forkable::Forkable() {
-  const std::lock_guard lock(registry().mutex);
-  registry().all.insert(this);
+void ChangeMutex::lock() {
+  if (n_held == 0 && n_waiting_forks > 0) {
+    const auto end = std::chrono::steady_clock::now() + longest_wait;
+    while (n_waiting_forks > 0 && std::chrono::steady_clock::now() < end) wait_a_little();
+  }
+  mutex_.lock();
+  ++n_held;
 }
 
-Forkable::~Forkable() {
+void ChangeMutex::unlock() {
+  --n_held;
+  mutex_.unlock();
+}
+
+KnownToForks::KnownToForks(Forkable& owner) : owner_(owner) {
   const std::lock_guard lock(registry().mutex);
-  registry().all.erase(this);
+  registry().all.insert(&owner_);
+}
+
+KnownToForks::~KnownToForks() {
+  const std::lock_guard lock(registry().mutex);
+  registry().all.erase(&owner_);
 }
 
 // All are paused or none is while this waits: a learner's metric may itself use another forest.
 void before_fork() {
   Registry& known = registry();
+  ++n_waiting_forks;
   for (;;) {
     known.mutex.lock();
     for (Forkable* one : known.all) {
       if (!one->try_pause()) break;
       known.paused.push_back(one);
     }
-    if (known.paused.size() == known.all.size()) return;
+    if (known.paused.size() == known.all.size()) break;
     for (Forkable* one : known.paused) one->resume();
     known.paused.clear();
     known.mutex.unlock();
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    wait_a_little();
   }
+  --n_waiting_forks;
 }
 
 void after_fork_in_parent() {
@@ -57,6 +81,7 @@ void after_fork_in_parent() {
 }
 
 void after_fork_in_child() {
+  n_waiting_forks = 0;  // whoever else waits is not in this process
   for (Forkable* one : registry().paused) one->resume_in_child();
   registry().paused.clear();
   registry().mutex.unlock();

@@ -328,20 +328,20 @@ BoundaryForest::Learning BoundaryForest::begin_learning() {
 }
 
 bool BoundaryForest::try_pause() {
-  if (!block_.try_lock()) return false;
+  if (!block_.try_pause()) return false;
   if (publication_.try_pause()) return true;
-  block_.unlock();
+  block_.resume();
   return false;
 }
 
 void BoundaryForest::resume() {
   publication_.resume();
-  block_.unlock();
+  block_.resume();
 }
 
 void BoundaryForest::resume_in_child() {
   publication_.resume_in_child();
-  block_.unlock();
+  block_.resume();
   is_abandoned_ = is_abandoned_ || !learning_.try_lock();
   if (is_abandoned_)
     new (&learning_) std::mutex;  // whoever holds it is not in this process

@@ -39,10 +39,6 @@ Stats BoundaryForest::stats() {
   return stats;
 }
 
-std::uint64_t BoundaryForest::seen() { return Reading(publication_).version.seen; }
-
-std::uint32_t BoundaryForest::n_classes() { return Reading(publication_).version.n_classes; }
-
 double BoundaryForest::label_deviation() {
   return Reading(publication_).version.spread.deviation();
 }

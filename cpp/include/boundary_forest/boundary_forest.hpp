@@ -192,8 +192,9 @@ class BoundaryForest : private Forkable {
   double label_deviation();
 
   Stats stats();
-  std::uint64_t seen();
-  std::uint32_t n_classes();
+  // These wait for nothing.
+  std::uint64_t seen() const { return publication_.seen(); }
+  std::uint32_t n_classes() const { return publication_.n_classes(); }
 
   // label_keys stands for class codes, which depend on the order in which classes were named; it is
   // empty where labels are numbers.
@@ -268,7 +269,7 @@ class BoundaryForest : private Forkable {
   // A learning call begins: others wait.
   struct Learning {
     std::unique_lock<std::mutex> call;
-    std::unique_lock<std::mutex> block;
+    std::unique_lock<ChangeMutex> block;
   };
   void learn_rows(Learning& learning, const RowsView& rows, const double* labels, const Ids& ids,
                   const Run& run, std::size_t& learned, const Asked& asked);
@@ -354,7 +355,7 @@ class BoundaryForest : private Forkable {
     Adaptation adaptation;
   };
   std::mutex learning_;        // held by a learning call, whole
-  std::mutex block_;           // held while anything is changed; free between two blocks
+  ChangeMutex block_;          // held while anything is changed; free between two blocks
   bool is_abandoned_ = false;  // by a learning call that is not in this process: see forking.hpp
   Progress progress_;
   std::vector<Grown> trees_;  // none while the first n_T examples are awaited; in a version's order
@@ -364,6 +365,7 @@ class BoundaryForest : private Forkable {
     std::unique_ptr<BoundaryTree> tree;
   };
   std::vector<Retired> retired_;
+  const KnownToForks known_to_forks_{*this};  // the last member
 };
 
 // One version, held as long as this lives: what saving a forest, and questions that belong together,

@@ -6,6 +6,7 @@
 // the learner, once no call that began before still runs; oldest_read() tells.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -72,8 +73,14 @@ class Publication {
     learn_counts_ += cost;
     ++versions_.back().version.number;
     change(versions_.back().version);
+    seen_ = versions_.back().version.seen;
+    n_classes_ = versions_.back().version.n_classes;
     drop_unread();
   }
+
+  // Of the newest version. Asked at every call, and by whoever must not wait for a lock.
+  std::uint64_t seen() const { return seen_; }
+  std::uint32_t n_classes() const { return n_classes_; }
 
   // The number of the oldest version that a call still reads or may yet read.
   std::uint64_t oldest_read() {
@@ -130,6 +137,8 @@ class Publication {
   }
 
   std::mutex mutex_;
+  std::atomic<std::uint64_t> seen_{0};
+  std::atomic<std::uint32_t> n_classes_{0};
   std::deque<Entry> versions_;  // oldest first; addresses stay; never empty
   Counts learn_counts_;
   Counts query_counts_;
