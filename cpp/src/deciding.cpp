@@ -27,7 +27,7 @@ bool BoundaryForest::learn_weights(const Run& run) {
   Adaptation& adaptation = progress_.adaptation;
   if (!adaptation.window.is_kept()) return false;
   const auto changed = boundary_forest::learn_weights(
-      adaptation.window, params_, adaptation.settings->log_weights, *settings_->d, threads(run));
+      adaptation.window, params_, adaptation.settings->log_weights, threads(run));
   if (changed) adaptation.settings = settings_with(*changed);
   return changed.has_value();
 }

@@ -185,21 +185,19 @@ class Labels {
 
 class Learning {
  public:
-  Learning(const Window& window, const Params& params, const Metric& plain, std::size_t n_threads)
+  Learning(const Window& window, const Params& params, std::size_t n_threads)
       : window_(window),
-        params_(params),
-        plain_(plain),
+        seed_(params.seed),
+        D_(params.n_features),
         n_threads_(n_threads),
         begin_(window.begin()),
         cut_(begin_ + (window.end() - begin_) * 3 / 4),
         labels_(window, params, begin_, cut_),
         moments_(
             moments(params, cut_ - begin_, [&](std::size_t i) { return window.row(begin_ + i); })) {
-    for (Arrival a = begin_; a < cut_; ++a) rows_.push_back(window.row(a));
     for (const double variance : moments_.variances)
-      base_.push_back(variance > 0.0 ? std::clamp(-log_weight_of(std::min(variance, 1e300)),
-                                                  -most_log_weight, most_log_weight)
-                                     : 0);
+      base_.push_back(variance > 0.0 ? clamped(-log_weight_of(std::min(variance, 1e300))) : 0);
+    standardise(params);
   }
 
   std::optional<LogWeights> choose(const LogWeights& in_use) const {
@@ -207,8 +205,7 @@ class Learning {
     const LogWeights learned = descend();
     LogWeights half = learned;
     for (LogWeight& u : half) u /= 2;
-    const LogWeights candidates[] = {
-        {}, scaled(LogWeights(base_.size(), 0)), scaled(learned), scaled(half)};
+    const LogWeights candidates[] = {{}, scaled(LogWeights(D_, 0)), scaled(learned), scaled(half)};
     const LogWeights* best = &in_use;
     double least = validation_error(in_use);
     for (const LogWeights& candidate : candidates) {
@@ -223,36 +220,34 @@ class Learning {
   }
 
  private:
+  static LogWeight clamped(LogWeight log) {
+    return std::clamp(log, -most_log_weight, most_log_weight);
+  }
+
   // Logarithms of weights on standardised features, the largest 0.
   LogWeights descend() const {
-    const std::size_t D = params_.n_features;
-    const std::vector<float> standardised = standardise();
-    std::vector<const std::byte*> rows(rows_.size());
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      rows[i] = reinterpret_cast<const std::byte*>(standardised.data() + i * D);
-    std::vector<double> u(D, 0.0);
+    std::vector<double> u(D_, 0.0);
     for (int step = 0; step < n_steps; ++step) {
       const std::vector<std::uint32_t> chosen = rows_of_step(step);
       std::vector<Estimated> queries;
-      for (const std::uint32_t row : chosen)
-        queries.push_back({{rows[row], ElementType::float32}, row});
+      for (const std::uint32_t row : chosen) queries.push_back({position(row), row});
       const std::vector<double> weights = weights_of(rounded(u));
       const auto d = make_weighted_metric(weights, ElementType::float32);
-      const std::vector<Nearby> near = nearest_rows(*d, queries, rows, n_threads_);
-      std::vector<double> gradient(D, 0.0);
+      const std::vector<Nearby> near = nearest_rows(*d, queries, rows_, n_threads_);
+      std::vector<double> gradient(D_, 0.0);
       for (std::size_t i = 0; i < chosen.size(); ++i) {
         double pulls[n_near];
         labels_.error(near[i], window_.label(begin_ + chosen[i]), pulls);
         for (std::size_t j = 0; j < n_near; ++j) {
-          const float* x = standardised.data() + chosen[i] * D;
-          const float* y = standardised.data() + near[i].all[j].row * D;
-          for (std::size_t f = 0; f < D; ++f) {
+          const float* x = standardised_.data() + chosen[i] * D_;
+          const float* y = standardised_.data() + near[i].all[j].row * D_;
+          for (std::size_t f = 0; f < D_; ++f) {
             const double apart = static_cast<double>(x[f]) - static_cast<double>(y[f]);
             gradient[f] += pulls[j] * (apart * apart);
           }
         }
       }
-      for (std::size_t f = 0; f < D; ++f) gradient[f] *= weights[f];
+      for (std::size_t f = 0; f < D_; ++f) gradient[f] *= weights[f];
       move(u, gradient, step);
     }
     return rounded(u);
@@ -280,7 +275,7 @@ class Learning {
   std::vector<std::uint32_t> rows_of_step(int step) const {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> keyed(rows_.size());
     for (std::uint32_t i = 0; i < keyed.size(); ++i)
-      keyed[i] = {hash64(params_.seed, window_.end(), step, begin_ + i), i};
+      keyed[i] = {hash64(seed_, window_.end(), step, begin_ + i), i};
     const std::size_t n = std::min(rows_per_step, keyed.size());
     std::nth_element(keyed.begin(), keyed.begin() + static_cast<std::ptrdiff_t>(n) - 1,
                      keyed.end());
@@ -290,22 +285,26 @@ class Learning {
     return chosen;
   }
 
-  std::vector<float> standardise() const {
-    const std::size_t D = params_.n_features;
+  // All rows of the window, by the moments of those that are learned from.
+  void standardise(const Params& params) {
     std::vector<double> scale = weights_of(base_);
     for (double& value : scale) value = std::sqrt(value);
-    std::vector<double> x(D);
-    std::vector<float> standardised;
-    standardised.reserve(rows_.size() * D);
-    for (const std::byte* row : rows_) {
-      to_doubles({row, params_.element_type}, D, x.data());
-      for (std::size_t f = 0; f < D; ++f) {
+    std::vector<double> x(D_);
+    standardised_.reserve((window_.end() - begin_) * D_);
+    for (Arrival a = begin_; a < window_.end(); ++a) {
+      to_doubles({window_.row(a), params.element_type}, D_, x.data());
+      for (std::size_t f = 0; f < D_; ++f) {
         const double z = (x[f] - moments_.means[f]) * scale[f];
-        standardised.push_back(
+        standardised_.push_back(
             std::isnan(z) ? 0.0F : static_cast<float>(std::clamp(z, -farthest, farthest)));
       }
     }
-    return standardised;
+    for (std::size_t i = 0; i < cut_ - begin_; ++i) rows_.push_back(position(i).data);
+  }
+
+  Position position(std::size_t i) const {
+    return {reinterpret_cast<const std::byte*>(standardised_.data() + i * D_),
+            ElementType::float32};
   }
 
   // Weights of raw features, of a size at which squared distances are about 2.
@@ -318,18 +317,19 @@ class Learning {
       if (std::isfinite(importance)) sum += importance;
     }
     const LogWeight size = sum > 0.0 ? log_weight_of(std::min(sum, 1e300)) : 0;
-    for (LogWeight& log : logs) log = std::clamp(log - size, -most_log_weight, most_log_weight);
+    for (LogWeight& log : logs) log = clamped(log - size);
     return is_plain(logs) ? LogWeights{} : logs;
   }
 
-  double validation_error(const LogWeights& logs) const {
-    std::unique_ptr<Metric> weighted;
-    if (!logs.empty()) weighted = make_weighted_metric(weights_of(logs), params_.element_type);
-    const Metric& d = logs.empty() ? plain_ : *weighted;
+  // Of weights of raw features, on the newest rows; they are compared as standardised ones too.
+  double validation_error(LogWeights logs) const {
+    logs.resize(D_);  // zeros are the plain metric
+    for (std::size_t f = 0; f < D_; ++f) logs[f] = clamped(logs[f] - base_[f]);
+    const auto d = make_weighted_metric(weights_of(logs), ElementType::float32);
     std::vector<Estimated> queries;
-    for (Arrival a = cut_; a < window_.end(); ++a)
-      queries.push_back({{window_.row(a), params_.element_type}});
-    const std::vector<Nearby> near = nearest_rows(d, queries, rows_, n_threads_);
+    for (std::size_t i = rows_.size(); i < window_.end() - begin_; ++i)
+      queries.push_back({position(i)});
+    const std::vector<Nearby> near = nearest_rows(*d, queries, rows_, n_threads_);
     double error = 0.0;
     for (std::size_t i = 0; i < near.size(); ++i)
       error += labels_.error(near[i], window_.label(cut_ + i), nullptr);
@@ -337,15 +337,16 @@ class Learning {
   }
 
   const Window& window_;
-  const Params& params_;
-  const Metric& plain_;
+  const std::uint64_t seed_;
+  const std::size_t D_;  // features
   const std::size_t n_threads_;
   const Arrival begin_;
   const Arrival cut_;  // from here on they are for validation
   const Labels labels_;
   const Moments moments_;               // of the rows that are learned from
-  std::vector<const std::byte*> rows_;  // begin_ to cut_
   LogWeights base_;                     // of 1 / variance; 0 for a constant feature
+  std::vector<float> standardised_;     // begin_ to the window's end, D_ values each
+  std::vector<const std::byte*> rows_;  // of them, begin_ to cut_
 };
 
 }  // namespace
@@ -374,9 +375,8 @@ Moments moments(const Params& params, std::size_t n,
 }
 
 std::optional<LogWeights> learn_weights(const Window& window, const Params& params,
-                                        const LogWeights& in_use, const Metric& plain,
-                                        std::size_t n_threads) {
-  return Learning(window, params, plain, n_threads).choose(in_use);
+                                        const LogWeights& in_use, std::size_t n_threads) {
+  return Learning(window, params, n_threads).choose(in_use);
 }
 
 }  // namespace boundary_forest

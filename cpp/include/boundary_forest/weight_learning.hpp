@@ -30,8 +30,7 @@ namespace boundary_forest {
 
 // The weights to use from now on, if they are to change; an empty list is the plain metric.
 std::optional<LogWeights> learn_weights(const Window& window, const Params& params,
-                                        const LogWeights& in_use, const Metric& plain,
-                                        std::size_t n_threads);
+                                        const LogWeights& in_use, std::size_t n_threads);
 
 // The mean and the population variance of each feature over n rows, row(0) to row(n - 1).
 struct Moments {
