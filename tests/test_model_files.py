@@ -417,7 +417,7 @@ def test_info_shows_what_a_model_is(task, command, tmp_path):
     code, out, err = command("info", path)
     assert (code, err) == (0, "")
     assert task.estimator.__name__ in out
-    assert "gap, a function to be given at load" in out
+    assert "gap, a function that must be given to load" in out
     described = json.loads(command("info", path, "--json")[1])
     assert described["examples_seen"] == 40
     assert described["trees"] == 5
@@ -431,4 +431,4 @@ def test_info_shows_an_estimator_that_has_learned_nothing(command, tmp_path):
     BoundaryForest(random_state=np.random.RandomState(0)).save(tmp_path / "model.bf")
     code, out, _ = command("info", tmp_path / "model.bf")
     assert code == 0
-    assert "nothing yet" in out
+    assert "nothing has been learned yet" in out
