@@ -58,6 +58,8 @@ main()
 
 
 def run(script: str, *arguments: object, **options) -> subprocess.CompletedProcess[str]:
+    # A job in the background of a shell ignores Ctrl-C, and these tests may be run by one.
+    script = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n{script}"
     command = [sys.executable, "-c", script, *map(str, arguments)]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=120, check=False, **options
@@ -108,3 +110,23 @@ def test_the_package_imports_nothing_before_it_is_used():
     assert {"load", "open_durable", "durable"} <= set(done.stdout.split())
     done = run("import boundary_forest; boundary_forest.absent")
     assert "module 'boundary_forest' has no attribute 'absent'" in done.stderr
+
+
+def test_a_program_that_calls_the_command_line_minds_ctrl_c_as_before():
+    done = run("""
+import signal, sys, threading
+from boundary_forest.cli import main
+sys.argv = ["boundary-forest", "--help"]
+def call():
+    try:
+        main()
+    except SystemExit as end:
+        print("ended", end.code)
+call()
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+thread = threading.Thread(target=call)
+thread.start()
+thread.join()
+""")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("ended 0") == 2

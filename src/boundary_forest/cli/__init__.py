@@ -7,12 +7,14 @@ the ``cli`` extra, so nothing here imports them before :func:`main` has looked f
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
 
 TYPE_CHECKING = False  # typing's own would have to be imported, before Ctrl-C is minded
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
     from typing import Any
 
@@ -23,19 +25,24 @@ def main() -> None:
     """Run the command that ``sys.argv`` names; Ctrl-C exits with code 130 and no traceback."""
     # The imports take a second, and nothing is to be kept yet. In a job that runs in the background
     # of a shell, Ctrl-C is ignored, and stays so.
-    minds = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if minds:
-        signal.signal(signal.SIGINT, _exit)
+    minds = signal.getsignal(signal.SIGINT) is signal.default_int_handler and _handle_by(_exit)
     app = _app()
     try:
         if minds:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            _handle_by(signal.default_int_handler)
+            atexit.register(_handle_by, _exit)
         app()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-    finally:
-        if minds:
-            signal.signal(signal.SIGINT, _exit)
+
+
+def _handle_by(handler: Callable[[int, FrameType | None], Any]) -> bool:
+    """Let Ctrl-C be handled so from now on; return False on a thread that gets no signals."""
+    try:
+        signal.signal(signal.SIGINT, handler)
+    except ValueError:
+        return False
+    return True
 
 
 def _exit(number: int, frame: FrameType | None) -> None:
