@@ -1,4 +1,4 @@
-"""Promise 1: the engine and reference.py build the same forest, node for node, from the same seed.
+"""Promise 1: the engine and reference/ build the same forest, node for node, from the same seed.
 
 Positions on a small integer grid make distances exact and ties plentiful; real-valued positions are
 held to the one order of summation that both state.

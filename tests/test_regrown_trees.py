@@ -1,4 +1,4 @@
-"""Trees that are grown anew: the engine and reference.py agree on them, node for node.
+"""Trees that are grown anew: the engine and reference/ agree on them, node for node.
 
 No method of an estimator replaces trees yet. What estimators, files and folders do with a forest of
 replaced trees, some of whose examples are gone, is tested through the engine.

@@ -1,6 +1,6 @@
 // Algorithm 1 (boundary_tree.hpp) against itself written as plainly as it can be: no store, no
 // chunks, no kernels. Real-valued positions, so that no tie needs the keyed priorities; ties are
-// tested against reference.py.
+// tested against reference/.
 #include <algorithm>
 #include <cmath>
 #include <string>

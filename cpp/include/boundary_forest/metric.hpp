@@ -4,7 +4,7 @@
 // are doubles that hold the kernel's sum exactly: an integer for uint8, the float32 or float64 sum
 // else. The order of summation is part of the definition: 16 lanes, lane l takes the features i = l
 // mod 16 in order, then 16 -> 8 -> 4 -> 2 -> 1, no fused multiply-add; so every instruction set and
-// reference.py agree bit for bit (promises 1 and 2).
+// reference/ agree bit for bit (promises 1 and 2).
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Randomness as a function of what it is for, not of when it is asked: hash64(seed, tree, ...).
 //
 // A keyed hash instead of a stream of draws is what makes the forest independent of batches,
-// threads and the order in which children are looked at (promise 2). reference.py has the same
+// threads and the order in which children are looked at (promise 2). reference/ has the same
 // functions.
 #pragma once
 

@@ -17,7 +17,7 @@ inline bool has_exact_power(double p) {
   return p <= largest_exact_power && 2.0 * p == static_cast<double>(static_cast<int>(2.0 * p));
 }
 
-// x^p for x >= 0, by squaring; reference.py multiplies in the same order.
+// x^p for x >= 0, by squaring; reference/ multiplies in the same order.
 inline double power(double x, double p) {
   if (!has_exact_power(p)) return __builtin_pow(x, p);
   const auto twice = static_cast<unsigned>(2.0 * p);

@@ -1,0 +1,85 @@
+"""How the trees' answers are weighed: by 1 / d^p.
+
+The paper's p is 1. A better one is chosen by mistakes on rows before they are learned. Decisions
+come at 125 * 2^j arrivals, once the forest is planted; a decision looks at the last 1,000 rows
+before it, but not at more than half of all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from boundary_forest.reference.metrics import added
+
+Row = Any  # a 1-D numpy array
+POWERS = (1.0, 0.0, 0.5, 2.0)  # in the order in which they are compared
+
+
+def is_decision(seen: int, n_T: int) -> bool:
+    return seen >= n_T and seen % 125 == 0 and (seen // 125).bit_count() == 1
+
+
+def decision_after(seen: int, n_T: int) -> int:
+    decision = 125
+    while decision <= seen or decision < n_T:
+        decision *= 2
+    return decision
+
+
+def shepard_weights(d: list[float], p: float) -> list[float]:
+    """1 / d^p, where 1 is the largest; examples at distance 0 decide alone."""
+    least = min(d)
+    if least == 0:
+        return [float(d_i == 0) for d_i in d]
+    ratios = [1.0 if d_i == least else least / d_i for d_i in d]
+    return [{0.0: 1.0, 0.5: math.sqrt(r), 1.0: r, 2.0: r * r}[p] for r in ratios]
+
+
+def weighted_sum(C: list[Row], weights: list[float], unit: float) -> Row:
+    total = np.zeros(len(C[0]))
+    for c, w in zip(C, weights, strict=True):
+        total = total + w * (c * unit)
+    return total
+
+
+class Votes:
+    """``weights`` is "distance", "uniform" or "auto"."""
+
+    def __init__(self, weights: str, n_T: int, E: str) -> None:
+        self.n_T, self.E, self.is_auto = n_T, E, weights == "auto"
+        self.p = 0.0 if weights == "uniform" else 1.0
+        self.errors: dict[float, Row] = dict.fromkeys(POWERS, np.zeros(1))  # of this trial
+
+    def is_trial(self, seen: int) -> bool:
+        decision = decision_after(seen, self.n_T)
+        return self.is_auto and seen >= decision - min(decision // 2, 1000)
+
+    def hold_against(self, c: Row, answer: Callable[[float], Row]) -> None:
+        """Add the error of what each power answers about an example whose label is c."""
+        for p in POWERS:
+            self.errors[p] = self.errors[p] + self.error(answer(p), c)
+
+    def error(self, answer: Row, c: Row) -> Row:
+        """Squared errors by output; a class is right if no other has as large a share."""
+        if self.E != "shepard_vote":
+            return (answer - c) * (answer - c)
+        right = answer[int(c[0]) : int(c[0]) + 1].sum()  # 0 if no tree names its class
+        wrong = max((share for code, share in enumerate(answer) if code != c[0]), default=0.0)
+        return np.array([float(not right > wrong)])
+
+    def choose(self, variances: Row) -> None:
+        """The power with the least error; outputs are added in units of their variances."""
+
+        def total(p: float) -> float:
+            pairs = zip(self.errors[p], variances, strict=False)
+            error = added(float(e) / float(v) for e, v in pairs if v > 0)
+            return math.inf if math.isnan(error) else error
+
+        for p in POWERS:
+            if total(p) < total(self.p):
+                self.p = p
+        self.errors = dict.fromkeys(POWERS, np.zeros(1))
