@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from boundary_forest.reference.metrics import Distances, Row, added, metric, weighted_euclidean
+from boundary_forest.reference.metrics import Distances, Row, added, weighted_euclidean
 from boundary_forest.reference.randomness import hash64
 
 Logs = list[int]  # logarithms of weights; an empty list is the plain metric
@@ -126,14 +126,17 @@ class Learning:
 
     def __init__(self, X: Any, C: Any, *, seen: int, seed: int, classes: bool) -> None:
         self.seed, self.seen, self.classes = seed, seen, classes
-        self.X, self.cut, self.begin = X, len(X) * 3 // 4, seen - len(X)
+        self.cut, self.begin = len(X) * 3 // 4, seen - len(X)
         rows = X[: self.cut].astype(np.float64)
-        self.means = in_order(rows) / len(rows)
-        squares = in_order((rows - self.means) ** 2)
+        means = in_order(rows) / len(rows)
+        squares = in_order((rows - means) ** 2)
         self.variances = np.where(np.isfinite(squares), squares / len(rows), np.inf)
         self.base = [
             clamped(-log_weight_of(min(float(v), 1e300))) if v > 0 else 0 for v in self.variances
         ]
+        z = (X.astype(np.float64) - means) * np.sqrt(weights_of(self.base))
+        clipped = np.where(np.isnan(z), 0.0, np.clip(z, -FARTHEST, FARTHEST))
+        self.Z = clipped.astype(np.float32)  # the rows, standardised
         self.C = C.tolist() if classes else self.standardised_labels(C)
 
     def standardised_labels(self, C: Any) -> Any:
@@ -155,9 +158,7 @@ class Learning:
 
     def descend(self) -> Logs:
         """Logarithms of weights on standardised features, the largest 0."""
-        scales = np.sqrt(weights_of(self.base))
-        z = (self.X[: self.cut].astype(np.float64) - self.means) * scales
-        Z = np.where(np.isnan(z), 0.0, np.clip(z, -FARTHEST, FARTHEST)).astype(np.float32)
+        Z = self.Z[: self.cut]
         u = np.zeros(Z.shape[1])
         for step in range(STEPS):
             weights = weights_of(rounded(u))
@@ -191,12 +192,13 @@ class Learning:
         return logs if any(logs) else []
 
     def validation_error(self, logs: Logs) -> float:
-        d = weighted_euclidean(weights_of(logs)) if logs else metric("euclidean", 2.0)[0]
+        """Of weights of raw features; they are compared as standardised ones too."""
+        raw = logs or [0] * len(self.base)
+        u = [clamped(log - base) for log, base in zip(raw, self.base, strict=True)]
+        d, known = weighted_euclidean(weights_of(u)), self.Z[: self.cut]
         return added(
-            error_and_pulls(
-                nearest(d, self.X[i], self.X[: self.cut]), self.C, self.C[i], classes=self.classes
-            )[0]
-            for i in range(self.cut, len(self.X))
+            error_and_pulls(nearest(d, z, known), self.C, c, classes=self.classes)[0]
+            for z, c in zip(self.Z[self.cut :], self.C[self.cut :], strict=True)
         )
 
 
