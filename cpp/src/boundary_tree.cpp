@@ -13,8 +13,10 @@ void BoundaryTree::add_node(Slot example, NodeId parent) {
   nodes_[size_].parent = parent;
   nodes_[size_].children.store(nothing, std::memory_order_relaxed);
   if (parent != nothing) {
-    // So that nothing can fail once the list has moved.
-    if (outgrown_.size() == outgrown_.capacity()) outgrown_.reserve(2 * outgrown_.size() + 8);
+    // So that nothing can fail once the list has moved, neither here nor where it is settled or
+    // taken back.
+    make_room(outgrown_, 1);
+    make_room(retired_, outgrown_.size() + 1);
     auto& children = nodes_[parent].children;
     const ChildLists::Ref before = children.load(std::memory_order_relaxed);
     const ChildLists::Ref after = lists_.append(before, size_);

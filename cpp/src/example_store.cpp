@@ -38,6 +38,7 @@ void ExampleStore::restore(std::size_t n, const SavedRows& rows, const double* l
   for (std::size_t i = 0; i < n; ++i) {
     std::copy_n(labels + i * label_length_, label_length_, labels_.at(i));
     arrivals_[i] = arrivals[i];
+    holders_[i].store(0, std::memory_order_relaxed);  // not so after a restoration that failed
     ids_.put(static_cast<Slot>(i), ids, i);
   }
   if (rows.owner) {
@@ -105,6 +106,11 @@ void ExampleStore::let_go(Slot slot, std::uint64_t next_publication) {
   dying_.push_back(slot);
 }
 
+void ExampleStore::make_room_to_commit() {
+  ids_.make_room(settled_.size());
+  make_room(retired_, dying_.size());
+}
+
 void ExampleStore::commit(std::uint64_t number) {
   for (const Slot slot : settled_) ids_.add(slot);
   for (const Slot slot : dying_) {
@@ -125,6 +131,7 @@ void ExampleStore::commit(std::uint64_t number) {
 }
 
 void ExampleStore::recycle_before(std::uint64_t oldest_read) {
+  if (!retired_.empty()) make_room(free_, retired_.size());
   auto retired = retired_.begin();
   for (; retired != retired_.end() && retired->number < oldest_read; ++retired) {
     holders_[retired->slot].store(0, std::memory_order_relaxed);

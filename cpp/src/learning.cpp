@@ -349,18 +349,24 @@ void BoundaryForest::resume_in_child() {
     learning_.unlock();
 }
 
+// Memory is asked for before anything is published; what cannot be recycled for want of it is
+// recycled by the next publication.
 void BoundaryForest::publish() {
+  make_room(retired_, replaced_.size());
+  store_.make_room_to_commit();
+  Adaptation adaptation = progress_.adaptation;
   Counts cost;
   for (Grown& grown : trees_) cost += std::exchange(grown.cost, Counts{});
   const std::uint64_t number = publication_.newest().number;
   publication_.publish(
+      trees_.size(),
       [&](Version& version) {
         version.seen = progress_.seen;
         version.stored = store_.n_living();
         version.slots = store_.size();
         version.n_classes = progress_.n_classes;
         version.spread = progress_.spread;
-        version.adaptation = progress_.adaptation;
+        version.adaptation = std::move(adaptation);
         version.planted = planted();
         version.trees.clear();
         for (const auto& [tree, answering, n_counted, cost] : trees_)
@@ -375,10 +381,14 @@ void BoundaryForest::publish() {
     grown.tree->settle(number);
     grown.tree->recycle_before(oldest_read);
   }
-  store_.recycle_before(oldest_read);
   std::erase_if(retired_, [&](const Retired& tree) { return tree.number < oldest_read; });
+  try {
+    store_.recycle_before(oldest_read);
+  } catch (const std::bad_alloc&) {
+  }
 }
 
+// Needs no memory.
 void BoundaryForest::rollback() {
   const Version& version = publication_.newest();
   // Replaced trees return to their places; trees that the version does not list go.
@@ -396,8 +406,14 @@ void BoundaryForest::rollback() {
   }
   trees_.resize(version.trees.size());
   store_.rollback();
-  progress_ = {version.seen, version.n_classes, version.spread, version.adaptation};
-  publish();  // the same state again, so that what was taken back can be recycled
+  progress_.seen = version.seen;
+  progress_.n_classes = version.n_classes;
+  progress_.spread = version.spread;
+  progress_.adaptation = version.adaptation;
+  try {
+    publish();  // the same state again, so that what was taken back can be recycled
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 }  // namespace boundary_forest

@@ -94,7 +94,7 @@ void BoundaryForest::regrow_all(const Run& run) {
   for (const auto& [arrival, slot] : stored) slots.push_back(slot);
   const QueryRows examples(store_, slots);
   replaced_.reserve(replaced_.size() + trees_.size());
-  trees_.reserve(2 * trees_.size());  // so that taking back needs no memory
+  trees_.reserve(trees_.size() + replaced_.capacity());  // so that taking back needs no memory
   std::vector<Grown> anew;
   for (const Grown& old : trees_)
     anew.push_back(

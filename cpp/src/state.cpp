@@ -226,12 +226,12 @@ void BoundaryForest::restore(const State& state, const SavedRows& rows) {
     store_.restore(n, rows, examples.labels.data(), examples.arrivals.data(), examples.ids);
     close_block(store_.size());
     for (Slot slot = 0; !planted && slot < n; ++slot) store_.hold(slot);
+    progress_ = {state.seen, state.n_classes, std::move(spread), std::move(adaptation)};
+    publish();
   } catch (...) {  // there is no memory left; all else was checked
     rollback();
     throw;
   }
-  progress_ = {state.seen, state.n_classes, spread, std::move(adaptation)};
-  publish();
   publication_.count_learning(state.learn);
   publication_.count_queries(state.query);
 }

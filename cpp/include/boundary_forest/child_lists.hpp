@@ -239,6 +239,8 @@ class ChildLists {
   Ref allocate_large(std::uint32_t words) {
     if (free_large_.empty()) {
       large_.grow_to(n_large_ + std::size_t{1});
+      make_room(free_large_,
+                n_large_ + std::size_t{1});  // for all of them, so recycling needs none
       free_large_.push_back(n_large_++ | large_bit);
     }
     const Ref list = free_large_.back();

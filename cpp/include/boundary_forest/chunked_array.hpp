@@ -17,6 +17,8 @@
 #include <memory>
 #include <vector>
 
+#include "boundary_forest/room.hpp"
+
 namespace boundary_forest {
 
 // How an element gets into a larger chunk: by copying, because readers may still use the old one.
@@ -141,10 +143,10 @@ class ChunkedArray {
     const std::size_t last = n_foreign_ - 1;
     const std::size_t used = n_adopted_ - (last << chunk_log2_);
     if (used == chunk_elements() || last + 1 != n_chunks_) return;
-    n_foreign_ = last;  // so that what is replaced is not kept to be freed
-    n_adopted_ = last << chunk_log2_;
     std::unique_ptr<T[]> own = copied(chunk(last), used, chunk_elements());
-    set_chunk(last, own.release());
+    n_foreign_ = last;
+    n_adopted_ = last << chunk_log2_;
+    set_chunk(last, own.release());  // what it replaces is not kept to be freed
     bytes_ += chunk_elements() * width_ * sizeof(T);
   }
 
@@ -156,6 +158,7 @@ class ChunkedArray {
 
   void replace(std::size_t c, std::size_t used, std::size_t elements) {
     std::unique_ptr<T[]> larger = copied(chunk(c), used, elements);
+    make_room(outgrown_, 1);
     const std::size_t bytes = used * width_ * sizeof(T);
     outgrown_.push_back({0, bytes, std::unique_ptr<T[]>(chunk(c)), nullptr});
     set_chunk(c, larger.release());
@@ -166,6 +169,7 @@ class ChunkedArray {
     std::size_t length = directory_length_ == 0 ? first_directory : directory_length_;
     while (length < wanted) length *= 2;
     auto larger = std::make_unique<Chunk[]>(length);
+    make_room(outgrown_, 1);
     for (std::size_t c = 0; c < n_chunks_; ++c)
       larger[c].store(chunk(c), std::memory_order_relaxed);
     if (current_)

@@ -99,9 +99,12 @@ class ExampleStore {
   void hold(Slot slot);
   void let_go(Slot slot, std::uint64_t next_publication);
 
-  // What happened since the last call is published, with a number above `number`.
+  // What happened since the last call is published, with a number above `number`. Nothing fails
+  // there after make_room_to_commit().
+  void make_room_to_commit();
   void commit(std::uint64_t number);
-  // What was dead before the oldest version that is read can be used again.
+  // What was dead before the oldest version that is read can be used again. If it throws, nothing
+  // has changed.
   void recycle_before(std::uint64_t oldest_read);
   // Takes back what happened since the last commit.
   void rollback();

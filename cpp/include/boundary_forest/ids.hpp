@@ -47,9 +47,15 @@ class SlotIndex {
     }
   }
 
+  // n more can be inserted without asking for memory.
+  template <class Hash>
+  void make_room(std::size_t n, Hash&& hash) {
+    while (4 * (n_ + n) > 3 * table_.size()) grow(hash);
+  }
+
   template <class Hash>
   void insert(Slot slot, Hash&& hash) {
-    if (4 * (n_ + 1) > 3 * table_.size()) grow(hash);
+    make_room(1, hash);
     std::size_t at = hash(slot) & mask();
     while (table_[at] != nothing) at = (at + 1) & mask();
     table_[at] = slot;
@@ -140,6 +146,9 @@ class IdColumn {
   }
 
   // The index of published examples.
+  void make_room(std::size_t n) {
+    if (kind_ != IdKind::none) index_.make_room(n, [this](Slot other) { return hash_at(other); });
+  }
   void add(Slot slot) {
     if (kind_ != IdKind::none) index_.insert(slot, [this](Slot other) { return hash_at(other); });
   }

@@ -63,13 +63,15 @@ class Publication {
     drop_unread();
   }
 
-  // `change` edits the newest version, in place if nobody reads it.
+  // `change` edits the newest version, in place if nobody reads it; it must not throw, for which
+  // there is room for n_trees. If memory runs out, nothing is published.
   template <class Change>
-  void publish(Change&& change, const Counts& cost) {
+  void publish(std::size_t n_trees, Change&& change, const Counts& cost) {
     const std::lock_guard lock(mutex_);
     if (versions_.back().is_read()) {
       versions_.push_back({versions_.back().version, 0, 0});
     }
+    versions_.back().version.trees.reserve(n_trees);
     learn_counts_ += cost;
     ++versions_.back().version.number;
     change(versions_.back().version);
