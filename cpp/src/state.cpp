@@ -168,7 +168,13 @@ std::unique_ptr<BoundaryForest> BoundaryForest::widened(std::size_t n_features,
   const std::size_t after = n_features * size_of(params_.element_type);
   widen(state.examples.positions, store_.row_bytes(), after);
   widen(state.window.positions, store_.row_bytes(), after);
+  const LogWeights narrow = state.log_weights;
   widen(state.log_weights, params_.n_features, n_features);
+  for (std::size_t i = 0; i * params_.n_features < narrow.size(); ++i)
+    std::fill_n(
+        state.log_weights.data() + i * n_features + params_.n_features,
+        n_features - params_.n_features,
+        least_log_weight(std::span(narrow).subspan(i * params_.n_features, params_.n_features)));
   Params params = params_;
   params.n_features = n_features;
   auto wider = std::make_unique<BoundaryForest>(params, std::move(d));

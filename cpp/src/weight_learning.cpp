@@ -57,6 +57,7 @@ std::vector<Nearby> nearest_rows(const Metric& d, std::span<const Estimated> que
                                  std::span<const std::byte* const> rows, std::size_t n_threads) {
   constexpr std::size_t together = 10;
   constexpr std::size_t tile = 64;
+  constexpr double far = std::numeric_limits<double>::infinity();  // so is NaN, as in a descent
   std::vector<Nearby> near(queries.size());
   parallel_for((queries.size() + together - 1) / together, n_threads, [&](std::size_t part) {
     const std::size_t end = std::min((part + 1) * together, queries.size());
@@ -67,7 +68,7 @@ std::vector<Nearby> nearest_rows(const Metric& d, std::span<const Estimated> que
         d.distances(queries[i].y, rows.data() + begin, n, reduced);
         for (std::size_t j = 0; j < n; ++j)
           if (const auto row = static_cast<std::uint32_t>(begin + j); row != queries[i].row)
-            near[i].consider({reduced[j], row});
+            near[i].consider({std::isnan(reduced[j]) ? far : reduced[j], row});
       }
     }
   });
@@ -253,15 +254,19 @@ class Learning {
     return rounded(u);
   }
 
-  // Along the gradient, its largest component by `length`; then the largest of u is 0 again.
-  static void move(std::vector<double>& u, std::span<const double> gradient, int step) {
+  // Along the gradient, its largest component by `length`; then the largest of u is 0 again. Features
+  // that are constant stay out of it.
+  void move(std::vector<double>& u, std::span<const double> gradient, int step) const {
     double largest = 0.0;
     for (const double g : gradient) largest = std::max(largest, std::fabs(g));
     if (!(largest > 0.0) || std::isinf(largest)) return;
     const double length = first_step * std::sqrt(1.0 - static_cast<double>(step) / n_steps);
     for (std::size_t f = 0; f < u.size(); ++f) u[f] += length * (gradient[f] / largest);
-    const double top = *std::max_element(u.begin(), u.end());
-    for (double& log : u) log = std::max(log - top, lowest);
+    double top = -std::numeric_limits<double>::infinity();
+    for (std::size_t f = 0; f < u.size(); ++f)
+      if (varies(f)) top = std::max(top, u[f]);
+    for (std::size_t f = 0; f < u.size(); ++f)
+      if (varies(f)) u[f] = std::max(u[f] - top, lowest);
   }
 
   static LogWeights rounded(std::span<const double> u) {
@@ -307,7 +312,10 @@ class Learning {
             ElementType::float32};
   }
 
-  // Weights of raw features, of a size at which squared distances are about 2.
+  bool varies(std::size_t f) const { return moments_.variances[f] > 0.0; }
+
+  // Weights of raw features, of a size at which squared distances are about 2. A constant feature,
+  // of which nothing is known, gets the least of the others' (see least_log_weight).
   LogWeights scaled(const LogWeights& u) const {
     LogWeights logs(u.size());
     double sum = 0.0;
@@ -317,7 +325,13 @@ class Learning {
       if (std::isfinite(importance)) sum += importance;
     }
     const LogWeight size = sum > 0.0 ? log_weight_of(std::min(sum, 1e300)) : 0;
-    for (LogWeight& log : logs) log = clamped(log - size);
+    LogWeights varying;
+    for (std::size_t f = 0; f < logs.size(); ++f) {
+      logs[f] = clamped(logs[f] - size);
+      if (varies(f)) varying.push_back(logs[f]);
+    }
+    for (std::size_t f = 0; f < logs.size(); ++f)
+      if (!varies(f)) logs[f] = least_log_weight(varying);
     return is_plain(logs) ? LogWeights{} : logs;
   }
 

@@ -76,6 +76,12 @@ inline bool is_plain(std::span<const LogWeight> logs) {
   return std::all_of(logs.begin(), logs.end(), [](LogWeight log) { return log == 0; });
 }
 
+// What a feature gets that has been constant so far: so a forest that is widened has the weights that
+// it would have if the new features had been zero from the start.
+inline LogWeight least_log_weight(std::span<const LogWeight> logs) {
+  return logs.empty() ? 0 : *std::min_element(logs.begin(), logs.end());
+}
+
 inline std::vector<double> weights_of(std::span<const LogWeight> logs) {
   std::vector<double> weights(logs.size());
   std::transform(logs.begin(), logs.end(), weights.begin(), weight_of);

@@ -198,7 +198,11 @@ def _adaptation(file: ModelFile, forest: dict[str, Any], label_length: int) -> d
         for name, (dtype, dimensions) in WEIGHT_ARRAYS.items():
             state[name] = file.array(name, dtype, dimensions)
         element_type = file.entry("positions").dtype.name
+        n_features = file.entry("positions").shape[1]
+        if file.entry("window_positions").shape[1:] != (n_features,):
+            raise file.error(f"its rows do not have {n_features} features", "window_positions")
         state["window_positions"] = file.array("window_positions", element_type, 2)
+        _check_finite(file, state["window_positions"], "window_positions")
         state["window_labels"] = file.array("window_labels", "float64", 2)
     if "vote_power" in forest:
         none = np.empty(0, dtype=np.float64)
@@ -211,12 +215,16 @@ def _adaptation(file: ModelFile, forest: dict[str, Any], label_length: int) -> d
 def _checked_positions(file: ModelFile) -> NDArray[Any]:
     """Return the positions, read whole and checked."""
     positions = file.array("positions", file.entry("positions").dtype.name, 2)
+    _check_finite(file, positions, "positions")
+    return positions
+
+
+def _check_finite(file: ModelFile, positions: NDArray[Any], name: str) -> None:
     for block in slices(*positions.shape) if positions.dtype != np.uint8 else ():
         finite = np.isfinite(positions[block])
         if not finite.all():
             row = block.start + int(np.flatnonzero(~finite.all(axis=1))[0])
-            raise file.error(f"row {row} has a value that is not finite", "positions")
-    return positions
+            raise file.error(f"row {row} has a value that is not finite", name)
 
 
 def _whole(part: dict[str, Any], name: str, largest: int) -> int:

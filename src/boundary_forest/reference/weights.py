@@ -131,6 +131,7 @@ class Learning:
         means = in_order(rows) / len(rows)
         squares = in_order((rows - means) ** 2)
         self.variances = np.where(np.isfinite(squares), squares / len(rows), np.inf)
+        self.varies = self.variances > 0
         self.base = [
             clamped(-log_weight_of(min(float(v), 1e300))) if v > 0 else 0 for v in self.variances
         ]
@@ -173,7 +174,7 @@ class Learning:
             largest = np.fmax.reduce(abs(gradient))
             if 0 < largest < math.inf:
                 u = u + FIRST_STEP * math.sqrt(1 - step / STEPS) * (gradient / largest)
-                u = np.maximum(u - u.max(), LOWEST)
+                u = np.where(self.varies, np.maximum(u - u[self.varies].max(), LOWEST), u)
         return rounded(u)
 
     def rows_of_step(self, step: int) -> list[int]:
@@ -183,12 +184,17 @@ class Learning:
         return sorted(sorted(range(self.cut), key=key)[:ROWS_PER_STEP])
 
     def scaled(self, u: Logs) -> Logs:
-        """Weights of raw features, of a size at which squared distances are about 2."""
+        """Weights of raw features, of a size at which squared distances are about 2.
+
+        A constant feature, of which nothing is known, gets the least of the others' weights.
+        """
         logs = [base + log for base, log in zip(self.base, u, strict=True)]
         importances = weights_of(logs) * self.variances
         total = added(float(x) for x in importances if math.isfinite(x))
         size = log_weight_of(min(total, 1e300)) if total > 0 else 0
         logs = [clamped(log - size) for log in logs]
+        least = min((log for log, v in zip(logs, self.varies, strict=True) if v), default=0)
+        logs = [log if v else least for log, v in zip(logs, self.varies, strict=True)]
         return logs if any(logs) else []
 
     def validation_error(self, logs: Logs) -> float:
