@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -31,6 +31,8 @@ VOTE_POWERS = (1.0, 0.0, 0.5, 2.0)
 
 # A forest decides for itself after so many examples and at each doubling (adaptation.hpp).
 FIRST_DECISION = 125
+
+MOST_SHOWN = 5  # features, where few are
 
 
 class AdaptiveMixin:
@@ -84,6 +86,21 @@ def importances_of(
     importances = np.where(variances > 0, weights * variances, 0.0)
     total = importances.sum()
     return importances / total if total > 0 else importances
+
+
+def most_important(
+    importances: Mapping[str, float], n: int = MOST_SHOWN
+) -> tuple[tuple[str, float], ...]:
+    """Return the features with the largest importances, and these, the largest first."""
+    ranked = sorted(importances.items(), key=lambda item: -item[1])
+    return tuple((name, share) for name, share in ranked[:n] if share > 0)
+
+
+def named_importances(names: Iterable[Any] | None, importances: NDArray[Any]) -> dict[str, float]:
+    """Return importances by the names of features; without names they are x0, x1, ..."""
+    if names is None:
+        names = (f"x{i}" for i in range(len(importances)))
+    return dict(zip(map(str, names), importances.tolist(), strict=True))
 
 
 def last_decision(examples_seen: int) -> int:
