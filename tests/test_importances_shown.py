@@ -32,7 +32,7 @@ def test_an_explanation_names_the_few_most_important_features_and_their_shares()
     explanation = forest.explain(pd.DataFrame(X[:1], columns=list("abcdefgh")))
     assert len(explanation.importances) == 5
     assert explanation.importances[0] == ("d", forest.feature_importances_[3])
-    assert str(explanation).splitlines()[1].startswith("most important: d 0.")
+    assert str(explanation).splitlines()[1].startswith("most important: d ")
     told = json.loads(json.dumps(explanation.to_dict()))["importances"]
     assert list(told.items()) == list(explanation.importances)
 
@@ -78,7 +78,7 @@ def test_info_shows_the_importances_that_the_forest_has(told, tmp_path):
     np.testing.assert_allclose(list(shown.values()), forest.feature_importances_, rtol=1e-9)
     _, out, _ = told("info", tmp_path / "model.bf")
     assert "most important" in out
-    assert " d 0." in out
+    assert " d 1.00" in out or " d 0.9" in out
 
 
 def test_info_shows_columns_of_raw_rows_and_nothing_of_plain_forests(told, tmp_path):
