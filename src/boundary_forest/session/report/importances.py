@@ -71,7 +71,7 @@ def _over_time(recorded: Sequence[tuple[int, dict[str, float]]]) -> Chart:
         tick=lambda v: f"{100 * v:.4g} %",
         x_name="rows learned",
         x_tick=short,
-        x_write=lambda x: f"after {counted(round(x), 'row')}",
+        x_write=lambda x: f"{counted(round(x), 'row')} learned",
         group="importances",
         note="Those that were largest at some time. Weights are learned anew at each doubling.",
     )
