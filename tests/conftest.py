@@ -150,3 +150,18 @@ def real_data():
             pytest.skip(str(absence).partition(" To get it:")[0])
 
     return load
+
+
+@pytest.fixture
+def told(monkeypatch, capsys):
+    """told("stream", ...): the exit code, and what was said on stdout and on stderr."""
+
+    from boundary_forest.cli import main
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["boundary-forest", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return stop.value.code or 0, *capsys.readouterr()
+
+    return run

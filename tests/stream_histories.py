@@ -72,10 +72,21 @@ def classified(n_classes=10, n_snapshots=40, names=None, **parts):
         "confusion": confusion,
         "hardest": hardest,
         "tree_depths": [[1, 12, 40 + t, 30, 5] for t in range(50)],
+        "importances": importances(),
         "parameters": {"n_estimators": 50, "metric": "euclidean"},
         "summary": {"saved to": "model.bf"},
     }
     return History(**(values | parts))
+
+
+def importances(n_columns=24):
+    """Of columns of which one ends with half, recorded at three decisions and at the end."""
+    shares = [0.5, *([0.5 / (n_columns - 1)] * (n_columns - 1))]
+    names = [f"f{j}" for j in range(n_columns)]
+    return [
+        (rows, dict(zip(names, shares[i:] + shares[:i], strict=True)))
+        for i, rows in ((2, 1000), (1, 2000), (0, 4000), (0, 4100))
+    ]
 
 
 def regressed(n_pairs=5000, n_snapshots=40, **parts):

@@ -45,7 +45,14 @@ def taught():
         "general": BoundaryForest(**params, metric=gap, epsilon=2.0).fit(X, X[:, 1]),
         "buffered": BoundaryForestClassifier(random_state=7).fit(X[:4], [3, 1, 2, 1]),
         "columns": FrameModel.from_rows(raw_rows()[:40], "kind", **params),
+        "learned": taught_weights(params),
     }
+
+
+def taught_weights(params):
+    """A forest that has learned weights, at 125 and 250 examples, and how to weigh its votes."""
+    X = (np.arange(260)[:, None] * [7, 11, 13] % [17, 23, 29]).astype(np.float32)
+    return BoundaryForestClassifier.for_tables(**params).fit(X, X[:, 0].astype(int) % 4)
 
 
 def raw_rows():
@@ -64,6 +71,7 @@ FINGERPRINTS = {
     "general-v1": "bfa4a3092cc15ed24046d6b9327cb70d",
     "buffered-v1": "28f0e69d3de754857a99c5e4aa3d4459",
     "columns-v1": "a8bd80b57f2563df3e235d1f8916496c",
+    "learned-v1": "4ad8f41e9b370ca6dd8ea7ec08921ac6",
 }
 
 # What the release that wrote version 1 answered, as a hash; a later one must answer the same.
@@ -74,6 +82,7 @@ ANSWERS = {
     "general-v1": "29f918dca47bff00",
     "buffered-v1": "5f76d2841e213865",
     "columns-v1": "ea86d982f558c128",
+    "learned-v1": "ce23bf19001c2e91",
 }
 
 KEPT = sorted(FOLDER.glob("*.bf"))

@@ -11,21 +11,7 @@ import pytest
 from stream_rows import answered, command, mixed_table, numbers_table, stream, write
 
 from boundary_forest import load
-from boundary_forest.cli import main
 from boundary_forest.frames import FrameModel
-
-
-@pytest.fixture
-def told(monkeypatch, capsys):
-    """told("stream", ...): the exit code, and what was said on stdout and on stderr."""
-
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["boundary-forest", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        return stop.value.code or 0, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture

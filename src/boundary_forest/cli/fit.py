@@ -23,6 +23,7 @@ def fit(
     on_error: o.OnError = "stop",
     format: o.Format = None,
     as_json: o.Json = False,
+    plain: o.Plain = False,
     trees: o.Trees = None,
     children: o.Children = None,
     metric: o.Metric = None,
@@ -39,6 +40,7 @@ def fit(
         scaling=scale,
         missing=missing,
         parameters=o.forest_parameters(trees, children, metric, seed),
+        plain=plain,
         threads=threads,
         predicting=False,
     )

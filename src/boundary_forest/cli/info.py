@@ -1,4 +1,4 @@
-"""``boundary-forest info``: show what a model file contains, from its header alone."""
+"""``boundary-forest info``: show what a model file contains, without reading its examples."""
 
 import json
 import sys
@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from boundary_forest import ModelFileError
+from boundary_forest.estimators.adaptive import most_important
 from boundary_forest.files.loading import describe
 
 
@@ -83,10 +84,22 @@ def _lines(described: dict[str, Any]) -> dict[str, str]:
     elif described["label_length"]:
         lines["numbers a label"] = f"{described['label_length']:,}"
     lines["trees"] = f"{described['trees']:,}, {described['nodes']:,} nodes in all"
+    if "feature_importances" in described:
+        lines["most important"] = _important(described)
     for name, array in described["arrays"].items():
         shape = " x ".join(f"{length:,}" for length in array["shape"])
         lines[f"array {name}"] = f"{array['dtype']}, {shape}: {array['bytes']:,} bytes"
     return lines
+
+
+def _important(described: dict[str, Any]) -> str:
+    """Return the most important columns, or features, and their shares."""
+    importances = described["feature_importances"]
+    if "frame" in described:
+        from boundary_forest.frames.columns import Columns
+
+        importances = Columns.from_json(described["frame"]).summed(importances.values())
+    return ", ".join(f"{name} {share:.2f}" for name, share in most_important(importances))
 
 
 def _shown(value: Any) -> str:

@@ -88,14 +88,24 @@ Format = Annotated[
         metavar="FORMAT",
     ),
 ]
-Trees = Annotated[int | None, typer.Option(min=1, help="Number of trees.  [default: 50]")]
+Plain = Annotated[
+    bool,
+    typer.Option(
+        "--plain",
+        help="The paper's forest: no learned weights of columns, and every tree learns every row.",
+    ),
+]
+Trees = Annotated[
+    int | None,
+    typer.Option(min=1, help="Number of trees.  [default: 100; 50 if plain or not euclidean]"),
+]
 Children = Annotated[
     int | None, typer.Option(min=2, help="Maximum number of children of a node.  [default: 50]")
 ]
 Metric = Annotated[
     str | None,
     typer.Option(
-        help="Distance between rows.  [default: euclidean]",
+        help="Distance between rows; others than euclidean imply --plain.  [default: euclidean]",
         callback=_one_of(*sorted(set(METRICS) - {"inner_product", "minkowski"})),
     ),
 ]

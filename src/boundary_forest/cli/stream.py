@@ -51,6 +51,7 @@ def stream(
             "--live", help="With --durable: the source has new rows only, so none are skipped."
         ),
     ] = False,
+    plain: o.Plain = False,
     trees: o.Trees = None,
     children: o.Children = None,
     metric: o.Metric = None,
@@ -71,6 +72,7 @@ def stream(
         durable=durable,
         live=live,
         parameters=o.forest_parameters(trees, children, metric, seed),
+        plain=plain,
         threads=threads,
     )
     o.finish(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +24,15 @@ FOR_TABLES: Mapping[str, Any] = {
     "max_samples": 0.3,
     "weights": "auto",
 }
+
+
+# The powers of the engine's votes, by its numbers of them (cpp/include/boundary_forest/types.hpp).
+VOTE_POWERS = (1.0, 0.0, 0.5, 2.0)
+
+# A forest decides for itself after so many examples and at each doubling (adaptation.hpp).
+FIRST_DECISION = 125
+
+MOST_SHOWN = 5  # features, where few are
 
 
 class AdaptiveMixin:
@@ -61,9 +70,46 @@ class AdaptiveMixin:
     def feature_importances_(self) -> NDArray[np.float64]:
         """Each feature's weight times its variance, as shares that sum to 1."""
         weights, variances = self._attributes("feature_importances_").engine.features()
-        importances = np.where(variances > 0, weights * variances, 0.0)
-        total = importances.sum()
-        return importances / total if total > 0 else importances
+        return importances_of(weights, variances)
+
+    @property
+    def vote_power_(self) -> float:
+        """The power p of the weights 1 / distance ** p that the trees' answers have now."""
+        state = self._attributes("vote_power_").engine.snapshot().state(with_positions=False)
+        return VOTE_POWERS[state["vote_power"]]
+
+
+def importances_of(
+    weights: NDArray[np.float64], variances: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return each feature's weight times its variance, as shares that sum to 1."""
+    importances = np.where(variances > 0, weights * variances, 0.0)
+    total = importances.sum()
+    return importances / total if total > 0 else importances
+
+
+def most_important(
+    importances: Mapping[str, float], n: int = MOST_SHOWN
+) -> tuple[tuple[str, float], ...]:
+    """Return the features with the largest importances, and these, the largest first."""
+    ranked = sorted(importances.items(), key=lambda item: -item[1])
+    return tuple((name, share) for name, share in ranked[:n] if share > 0)
+
+
+def named_importances(names: Iterable[Any] | None, importances: NDArray[Any]) -> dict[str, float]:
+    """Return importances by the names of features; without names they are x0, x1, ..."""
+    if names is None:
+        names = (f"x{i}" for i in range(len(importances)))
+    return dict(zip(map(str, names), importances.tolist(), strict=True))
+
+
+def last_decision(examples_seen: int) -> int:
+    """Return after how many examples a forest that decides for itself last did so; 0 for never."""
+    decision = 0
+    following = FIRST_DECISION
+    while following <= examples_seen:
+        decision, following = following, 2 * following
+    return decision
 
 
 def check_adaptive(parameters: Mapping[str, Any]) -> None:

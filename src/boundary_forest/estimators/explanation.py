@@ -8,6 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from boundary_forest.estimators.adaptive import (
+    importances_of,
+    most_important,
+    named_importances,
+)
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.ids import names_of
 from boundary_forest.estimators.labels import Endings
@@ -60,11 +65,15 @@ class Explanation:
         Agreement between the trees, in [0, 1]: the weight of those that agree with the answer.
     trees : tuple of TreePath
         Every tree's path.
+    importances : tuple of (str, float)
+        The few most important features of a forest that weighs them, with their shares of all
+        importances, the largest first.
     """
 
     answer: Any
     confidence: float
     trees: tuple[TreePath, ...]
+    importances: tuple[tuple[str, float], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as plain dicts, lists and numbers.
@@ -84,10 +93,14 @@ class Explanation:
                 {"weight": tree.weight, "steps": [asdict(step) for step in tree.steps]}
                 for tree in self.trees
             ],
+            "importances": dict(self.importances),
         }
 
     def __str__(self) -> str:
         lines = [f"answer {self.answer!r}, confidence {self.confidence:.2f}"]
+        if self.importances:
+            shares = (f"{name} {share:.2f}" for name, share in self.importances)
+            lines.append("most important: " + ", ".join(shares))
         for index, tree in enumerate(self.trees):
             path = " > ".join(
                 f"#{step.arrival}"
@@ -130,4 +143,13 @@ def explanation_of(fitted: Fitted, row: NDArray[Any]) -> Explanation:
             deviation=fitted.engine.label_deviation,
         )
     )
-    return Explanation(answer, min(1.0, max(0.0, float(confidence))), tuple(paths))
+    return Explanation(
+        answer, min(1.0, max(0.0, float(confidence))), tuple(paths), _importances(fitted)
+    )
+
+
+def _importances(fitted: Fitted) -> tuple[tuple[str, float], ...]:
+    if fitted.settings.adaptive.get("feature_weights") is None:
+        return ()
+    importances = importances_of(*fitted.engine.features())
+    return most_important(named_importances(fitted.feature_names, importances))

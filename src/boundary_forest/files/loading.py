@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
+
+from boundary_forest.estimators.adaptive import importances_of, named_importances
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.classifier import BoundaryForestClassifier
 from boundary_forest.estimators.forest import BoundaryForest
@@ -12,7 +15,7 @@ from boundary_forest.estimators.neighbors import BoundaryForestNeighbors
 from boundary_forest.estimators.regressor import BoundaryForestRegressor
 from boundary_forest.files.reading import ModelFile
 from boundary_forest.files.restoring import FRAME, attachments_in, restored
-from boundary_forest.files.values import CALLABLE, column_length, is_named
+from boundary_forest.files.values import CALLABLE, column_length, is_named, read_column
 
 ESTIMATORS: dict[str, type[BaseBoundaryForest]] = {
     kind.__name__: kind
@@ -23,6 +26,7 @@ ESTIMATORS: dict[str, type[BaseBoundaryForest]] = {
         BoundaryForestRegressor,
     )
 }
+LOG_WEIGHTS_AN_OCTAVE = 16  # the steps of log_weights
 FUNCTIONS = ("metric", "label_metric", "estimator")
 
 
@@ -145,7 +149,7 @@ def verify(path: str | os.PathLike[str]) -> None:
 
 
 def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what a file says of its model, from its header alone; ``verify`` checks that.
+    """Return what a file says of its model, without its examples; ``verify`` checks all of it.
 
     Parameters
     ----------
@@ -182,7 +186,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _described_forest(file: ModelFile, forest: dict[str, Any]) -> dict[str, Any]:
     n, n_features = file.entry("positions").shape
     (n_trees,), (n_nodes,) = file.entry("tree_sizes").shape, file.entry("node_examples").shape
-    return {
+    described = {
         "in_use": dict(forest["in_use"]),
         "seed": int(forest["seed"]),
         "examples_seen": int(forest["seen"]),
@@ -196,6 +200,18 @@ def _described_forest(file: ModelFile, forest: dict[str, Any]) -> dict[str, Any]
         "trees": n_trees,
         "nodes": n_nodes,
     }
+    if "log_weights" in file.entries:
+        described["feature_importances"] = _importances(file, forest)
+    return described
+
+
+def _importances(file: ModelFile, forest: dict[str, Any]) -> dict[str, float]:
+    """Return the importances of features by learned weights, as the forest itself would."""
+    weights = 2.0 ** (file.array("log_weights", "int32", 2)[-1] / LOG_WEIGHTS_AN_OCTAVE)
+    window = file.array("window_positions", file.entry("positions").dtype.name, 2)
+    importances = importances_of(weights, window.astype(np.float64).var(axis=0))
+    names = read_column(file, "feature_names") if forest["has_feature_names"] else None
+    return named_importances(names, importances)
 
 
 def _kind_of(file: ModelFile) -> type[BaseBoundaryForest]:

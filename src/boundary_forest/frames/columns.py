@@ -7,8 +7,9 @@ reported with the column and what is wrong there.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -169,6 +170,11 @@ class Columns:
     def width(self) -> int:
         """Number of features of a position."""
         return sum(feature.width for feature in self.features)
+
+    def summed(self, values: Iterable[float]) -> dict[str, float]:
+        """Return the sums of what the features of each column have, by column."""
+        each = iter(values)
+        return {f.name: sum(itertools.islice(each, f.width)) for f in self.features}
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON, which ``from_json`` reads."""

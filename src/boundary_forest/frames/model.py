@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from boundary_forest.estimators.adaptive import most_important
 from boundary_forest.estimators.classifier import BoundaryForestClassifier
 from boundary_forest.estimators.explanation import Explanation
 from boundary_forest.estimators.regressor import BoundaryForestRegressor
@@ -177,7 +179,15 @@ class FrameModel:
         explanation : Explanation
         """
         explanation: Explanation = self.forest.explain(self._positions(as_table(rows)))
+        if explanation.importances:  # of the features that columns are encoded as
+            by_column = most_important(self.feature_importances_)
+            explanation = replace(explanation, importances=by_column)
         return explanation
+
+    @property
+    def feature_importances_(self) -> dict[str, float]:
+        """The importance of each column, as shares that sum to 1."""
+        return self.columns.summed(self.forest.feature_importances_.tolist())
 
     @property
     def classes_(self) -> NDArray[Any]:

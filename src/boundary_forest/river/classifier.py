@@ -13,13 +13,14 @@ from river import base
 
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.classifier import BoundaryForestClassifier as SklearnClassifier
-from boundary_forest.river.base import RiverForest, check_lengths
+from boundary_forest.river.adaptive import AdaptiveRiverForest
+from boundary_forest.river.base import check_lengths
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class BoundaryForestClassifier(RiverForest, base.MiniBatchClassifier):
+class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
     """Online nearest-neighbour classification with a Boundary Forest.
 
     The same learner as :class:`boundary_forest.BoundaryForestClassifier`: with the same seed and
@@ -39,12 +40,28 @@ class BoundaryForestClassifier(RiverForest, base.MiniBatchClassifier):
         Threads for the mini-batch methods; None is 1, -1 all cores. Answers do not depend on it.
     seed : int or None, default=None
         Seed of the forest (scikit-learn's ``random_state``); None draws one at the first example.
+    feature_weights : None or "learned", default=None
+        "learned" takes raw features of any scale, and learns weights of them from the stream, which
+        multiply their squared differences. Needs ``metric="euclidean"``.
+    max_samples : float in (0, 1] or None, default=None
+        The fraction of the examples that each tree learns; below 1, trees differ more.
+    weights : {"distance", "uniform", "auto"}, default="distance"
+        How the trees' answers are weighed, as for
+        :class:`boundary_forest.BoundaryForestClassifier`.
+
+    Attributes
+    ----------
+    feature_weights_, feature_importances_ : dict
+        The weights in use, by feature, and each feature's weight times its variance, as shares that
+        sum to 1. Both are empty before the first example.
 
     Notes
     -----
-    Features are numbers; distances compare them as they are, so scale them first. An absent feature
-    counts as 0.0. One that appears later adds a column that is zero in the examples stored before.
-    A query's features that no example has had yet are ignored: they are as far from every example.
+    Features are numbers; distances compare them as they are, so scale them first, or use
+    ``for_tables``, which weighs them. An absent feature counts as 0.0. One that appears later adds
+    a column that is zero in the examples stored before; its weight is 1 until weights are learned
+    anew. A query's features that no example has had yet are ignored: they are as far from every
+    example.
 
     Labels may be anything hashable, and new ones may come at any time. Equal votes go to the label
     that appeared first.
@@ -70,8 +87,21 @@ class BoundaryForestClassifier(RiverForest, base.MiniBatchClassifier):
         metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         seed: int | None = None,
+        feature_weights: str | None = None,
+        max_samples: float | None = None,
+        weights: str = "distance",
     ) -> None:
-        super().__init__(n_estimators, max_children, metric, metric_params, n_jobs, seed)
+        super().__init__(
+            n_estimators,
+            max_children,
+            metric,
+            metric_params,
+            n_jobs,
+            seed,
+            feature_weights,
+            max_samples,
+            weights,
+        )
         # Each label's code, in order of appearance, as the engine takes it: an array of one number.
         self._codes: dict[Any, NDArray[np.float64]] = {}
         self._labels: list[Any] = []

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from numbers import Integral
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -163,6 +163,13 @@ class NamedForest:
         """Distances and arrival numbers of the n nearest, nearest first."""
         distances, arrivals, _ = self._engine.neighbors(self.columns.row(x), n, 1)
         return distances[0].tolist(), arrivals[0].tolist()
+
+    def by_name(
+        self, of: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+    ) -> dict[Hashable, float]:
+        """What a function makes of the features' weights and variances, by feature."""
+        values = of(*self._engine.features()).tolist()
+        return {name: values[column] for name, column in self.columns.of.items()}
 
     @property
     def examples_seen(self) -> int:

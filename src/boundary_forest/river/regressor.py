@@ -10,14 +10,15 @@ from river import base
 
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.regressor import BoundaryForestRegressor as SklearnRegressor
-from boundary_forest.river.base import RiverForest, check_lengths
+from boundary_forest.river.adaptive import AdaptiveRiverForest
+from boundary_forest.river.base import check_lengths
 from boundary_forest.river.named_forest import number, numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class BoundaryForestRegressor(RiverForest, base.MiniBatchRegressor):
+class BoundaryForestRegressor(AdaptiveRiverForest, base.MiniBatchRegressor):
     """Online nearest-neighbour regression with a Boundary Forest.
 
     The same learner as :class:`boundary_forest.BoundaryForestRegressor`, with one target.
@@ -39,6 +40,20 @@ class BoundaryForestRegressor(RiverForest, base.MiniBatchRegressor):
     epsilon : float or "auto", default="auto"
         A tree keeps an example if its target is further than this from the target that the tree
         ends at. "auto" is a tenth of the standard deviation of the targets that came before.
+    feature_weights : None or "learned", default=None
+        "learned" takes raw features of any scale, and learns weights of them from the stream, which
+        multiply their squared differences. Needs ``metric="euclidean"``.
+    max_samples : float in (0, 1] or None, default=None
+        The fraction of the examples that each tree learns; below 1, trees differ more.
+    weights : {"distance", "uniform", "auto"}, default="distance"
+        How the trees' answers are weighed, as for
+        :class:`boundary_forest.BoundaryForestRegressor`.
+
+    Attributes
+    ----------
+    feature_weights_, feature_importances_ : dict
+        The weights in use, by feature, and each feature's weight times its variance, as shares that
+        sum to 1. Both are empty before the first example.
 
     Notes
     -----
@@ -64,9 +79,22 @@ class BoundaryForestRegressor(RiverForest, base.MiniBatchRegressor):
         n_jobs: int | None = None,
         seed: int | None = None,
         epsilon: float | str = "auto",
+        feature_weights: str | None = None,
+        max_samples: float | None = None,
+        weights: str = "distance",
     ) -> None:
         self.epsilon = epsilon
-        super().__init__(n_estimators, max_children, metric, metric_params, n_jobs, seed)
+        super().__init__(
+            n_estimators,
+            max_children,
+            metric,
+            metric_params,
+            n_jobs,
+            seed,
+            feature_weights,
+            max_samples,
+            weights,
+        )
 
     def _estimator(self) -> BaseBoundaryForest:
         return SklearnRegressor(epsilon=self.epsilon, **self._shared_parameters())

@@ -14,6 +14,9 @@ is always newer than its parent, so this finds what the row's own descent found,
   the row was answered is not known, so such a path does not count.)
 - Any other path has been changed by a newer example: what the tree found is not known.
 
+None of it holds if the forest has decided something for itself since: it may have grown its trees
+anew. Then nothing is certain.
+
 Where every tree is certain, the weights of their ends must give the recorded answer; if they do
 not (equal distances of 0 are decided by the number of examples seen), nothing is certain.
 """
@@ -28,6 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from boundary_forest.estimators.adaptive import last_decision
 from boundary_forest.estimators.explanation import Step
 
 TOLERANCE = 1e-6  # relative; sums of weights in another order differ by far less
@@ -102,16 +106,24 @@ def decision_on(forest: Any, x: NDArray[Any], arrival: int, recorded: dict[Any, 
     paths = [tree.steps for tree in forest.explain(x).trees]
     if arrival < len(paths):  # answered from the buffer, before there were trees
         return Decision((), len(paths))
+    if _decides(forest) and last_decision(forest.examples_seen) > arrival:
+        return Decision((), len(paths))
     found = [end for steps in paths if (end := _end_of(steps, arrival)) is not None]
     if len(found) < len(paths):
         ends = sorted(_merged(found, [None] * len(found)), key=lambda e: (e.distance, e.arrival))
         return Decision(tuple(ends), len(paths))
-    weights = _shepard(np.array([step.distance for step in found]))
+    weights = _weights(np.array([step.distance for step in found]), forest.vote_power_)
     if not _agrees(found, weights, recorded):
         return Decision((), len(paths))
     ends = _merged(found, weights.tolist())
     ends.sort(key=lambda e: (-(e.weight or 0.0), e.arrival))
     return Decision(tuple(ends), len(paths))
+
+
+def _decides(forest: Any) -> bool:
+    """Whether the forest learns weights of features, or how its votes are weighed."""
+    adaptive = forest.fitted.settings.adaptive
+    return bool(adaptive["feature_weights"] == "learned" or adaptive["weights"] == "auto")
 
 
 def _end_of(steps: Sequence[Step], arrival: int) -> Step | None:
@@ -123,10 +135,10 @@ def _end_of(steps: Sequence[Step], arrival: int) -> Step | None:
     return older[-1] if nearer else None
 
 
-def _shepard(distances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weights of the trees' ends: by inverse distance; those at 0 decide alone."""
+def _weights(distances: NDArray[np.float64], power: float) -> NDArray[np.float64]:
+    """Return the weights of the trees' ends: 1 / distance ** power; those at 0 decide alone."""
     at_zero = distances == 0
-    weights = at_zero.astype(np.float64) if at_zero.any() else 1 / distances
+    weights = at_zero.astype(np.float64) if at_zero.any() else distances**-power
     return np.asarray(weights / weights.sum())
 
 

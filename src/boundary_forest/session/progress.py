@@ -68,5 +68,7 @@ class History:
     pairs: list[tuple[float, float]] = field(default_factory=list)  # (true, predicted), a sample
     hardest: list[HardExample] = field(default_factory=list)  # at most 20
     tree_depths: list[list[int]] = field(default_factory=list)  # per tree: nodes at each depth
+    # (rows learned, importance of each column), where weights were learned, and at the end
+    importances: list[tuple[int, dict[str, float]]] = field(default_factory=list)
     parameters: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)

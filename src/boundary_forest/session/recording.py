@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from boundary_forest.estimators.adaptive import last_decision
 from boundary_forest.frames.columns import CLASSIFY
+from boundary_forest.frames.model import FrameModel
 from boundary_forest.session.deciding import decision_on
 from boundary_forest.session.events import Answered
 from boundary_forest.session.progress import HardExample, History, Snapshot
@@ -36,6 +38,7 @@ class Recorder:
         self._pairs_seen = 0
         self._random = random.Random(0)
         self._hardest: list[tuple[float, int, HardExample]] = []
+        self._importances: list[tuple[int, dict[str, float]]] = []
 
     def wants(self, rows: int) -> bool:
         """Return whether a snapshot is due after so many rows."""
@@ -63,6 +66,21 @@ class Recorder:
             self._pair(rows)
         if forest is not None and rows.arrival is not None:
             self._look_for_hard(rows, forest)
+
+    def weigh(self, model: FrameModel) -> None:
+        """Keep the importances of columns if weights were learned since they were last kept."""
+        decided = last_decision(model.examples_seen)
+        before = self._importances[-1][0] if self._importances else 0
+        if decided > before and model.forest.fitted.settings.adaptive["feature_weights"]:
+            self._importances.append((decided, model.feature_importances_))
+
+    def importances(self, model: FrameModel) -> list[tuple[int, dict[str, float]]]:
+        """Return what was kept of them, and what they are now: variances change meanwhile."""
+        self.weigh(model)
+        kept, seen = self._importances, model.examples_seen
+        if kept and kept[-1][0] < seen:
+            return [*kept, (seen, model.feature_importances_)]
+        return list(kept)
 
     def history(self, forest: Any, last: Snapshot) -> History:
         """Return what was gathered up to the state ``last``; ``forest`` is None if there is none.

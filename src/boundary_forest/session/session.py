@@ -179,6 +179,8 @@ class Session:
             history = History(snapshots=[last])
         else:
             history = self._recorder.history(forest, last)
+            if model is not None:
+                history.importances = self._recorder.importances(model)
         if forest is not None:
             parameters = sorted(forest.get_params().items())
             history.parameters = {name: value for name, value in parameters if value is not None}
@@ -300,6 +302,8 @@ class Session:
         if self._recorder is None:
             return
         self._recorder.add(event, None if self.model is None else self.model.forest)
+        if self.model is not None:
+            self._recorder.weigh(self.model)
         if self._recorder.wants(self.scores.rows):
             self._recorder.see(self.snapshot())
 

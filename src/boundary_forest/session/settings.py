@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from boundary_forest.estimators.adaptive import FOR_TABLES
+from boundary_forest.estimators.fitted import ADAPTIVE_PARAMETERS
 from boundary_forest.frames.choosing import Options
 from boundary_forest.frames.columns import Columns
 from boundary_forest.session.problems import StreamError
@@ -25,6 +27,8 @@ class Settings:
         Number of rows from which it is decided what columns mean.
     parameters : dict
         The forest's parameters that were specified.
+    plain : bool
+        Whether a new forest is the paper's, and not one as ``for_tables`` returns it.
     threads : int or None
         Number of threads; -1 is one per core.
     load : Path or None
@@ -47,6 +51,7 @@ class Settings:
     missing: str | None = None
     warmup: int | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
+    plain: bool = False
     threads: int | None = None
     load: Path | None = None
     durable: Path | None = None
@@ -56,7 +61,10 @@ class Settings:
 
     def forest_parameters(self) -> dict[str, Any]:
         """Return the parameters of a new forest; the same rows give the same forest by default."""
-        return {"random_state": 0, **self.parameters, "n_jobs": self.threads}
+        # Only the Euclidean distance has weights; nothing was measured with the others.
+        euclidean = self.parameters.get("metric", "euclidean") == "euclidean"
+        suited = {} if self.plain or not euclidean else FOR_TABLES
+        return {"random_state": 0, **suited, **self.parameters, "n_jobs": self.threads}
 
     def options(self, target: str) -> Options:
         """Return the options about the columns of a new model."""
@@ -87,7 +95,8 @@ class Settings:
 
     def check_parameters(self, kept: dict[str, Any]) -> None:
         """Raise StreamError if a parameter contradicts that of an existing forest."""
-        for name, given in self.parameters.items():
+        specified = {**(ADAPTIVE_PARAMETERS if self.plain else {}), **self.parameters}
+        for name, given in specified.items():
             if kept[name] != given:
                 raise StreamError(
                     f"{self.origin} was created with {name}={kept[name]}, not {given}"

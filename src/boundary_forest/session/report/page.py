@@ -16,6 +16,7 @@ from markupsafe import Markup
 from boundary_forest.session.progress import History, Snapshot
 from boundary_forest.session.report import hardest, over_time
 from boundary_forest.session.report.confusion import confusion_matrix
+from boundary_forest.session.report.importances import column_importances
 from boundary_forest.session.report.predicted import predicted_versus_true
 from boundary_forest.session.report.trees import tree_shapes
 from boundary_forest.session.wording import (
@@ -85,6 +86,7 @@ def _sections(history: History) -> dict[str, Any]:
         "matrix": confusion_matrix(history.confusion) if is_classification else None,
         "scatter": scatter,
         "differences": differences,
+        "importances": column_importances(history.importances),
         "growth": [over_time.speed(snapshots), *over_time.storage(snapshots)],
         "trees": tree_shapes(history.tree_depths),
         "hardest_title": "The hardest rows: confident and wrong"

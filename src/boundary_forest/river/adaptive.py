@@ -1,0 +1,73 @@
+"""What goes beyond the paper, for the River classes that learn labels and targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, Self
+
+from boundary_forest.estimators.adaptive import FOR_TABLES, importances_of
+from boundary_forest.river.base import RiverForest
+
+
+class AdaptiveRiverForest(RiverForest):
+    """A River class with weights of features, sampling, and a choice of how votes are weighed."""
+
+    def __init__(
+        self,
+        n_estimators: int = 50,
+        max_children: int | None = 50,
+        metric: str | Callable[..., float] = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        seed: int | None = None,
+        feature_weights: str | None = None,
+        max_samples: float | None = None,
+        weights: str = "distance",
+    ) -> None:
+        self.feature_weights = feature_weights
+        self.max_samples = max_samples
+        self.weights = weights
+        super().__init__(n_estimators, max_children, metric, metric_params, n_jobs, seed)
+
+    @classmethod
+    def for_tables(cls, **overrides: Any) -> Self:
+        """Return a model for tables: raw features of any scale, some of them useless.
+
+        The same setting as that of :meth:`boundary_forest.BoundaryForestClassifier.for_tables`.
+
+        Parameters
+        ----------
+        **overrides
+            Parameters to set otherwise.
+
+        Examples
+        --------
+        >>> from boundary_forest.river import BoundaryForestClassifier
+        >>> BoundaryForestClassifier.for_tables(seed=0).feature_weights
+        'learned'
+        """
+        return cls(**{**FOR_TABLES, **overrides})
+
+    @property
+    def feature_weights_(self) -> dict[Hashable, float]:
+        """The weights that multiply squared differences, by feature; empty before any example."""
+        return {} if self._forest is None else self._forest.by_name(lambda weights, _: weights)
+
+    @property
+    def feature_importances_(self) -> dict[Hashable, float]:
+        """Each feature's weight times its variance, as shares that sum to 1, by feature."""
+        return {} if self._forest is None else self._forest.by_name(importances_of)
+
+    def _shared_parameters(self) -> dict[str, Any]:
+        names = ("feature_weights", "max_samples", "weights")
+        return {**super()._shared_parameters(), **{name: getattr(self, name) for name in names}}
+
+    def _check_parameters(self) -> None:
+        weights = self.feature_weights
+        if weights is not None and not isinstance(weights, str):
+            raise ValueError(
+                "feature_weights must be None or 'learned', because features may appear at any "
+                f"time, got {type(weights).__name__}: multiply the features by the square roots of "
+                "weights of your own instead"
+            )
+        super()._check_parameters()
