@@ -70,6 +70,14 @@ inline nb::tuple to_tuple(Examples&& examples, const Params& params) {
       to_numpy(std::move(examples.arrivals), {n}), ids);
 }
 
+inline nb::tuple to_tuple(Ends&& ends, const Params& params) {
+  const std::size_t rows = ends.arrivals.rows;
+  const std::size_t trees = ends.arrivals.columns;
+  return nb::make_tuple(to_numpy(std::move(ends.arrivals)),
+                        to_numpy(std::move(ends.labels.values), {rows, trees, params.label_length}),
+                        to_numpy(std::move(ends.distances)), to_numpy(std::move(ends.weights)));
+}
+
 inline nb::tuple to_tuple(Neighbors&& found, const Params& params) {
   const std::initializer_list<std::size_t> shape = {found.arrivals.rows, found.arrivals.columns};
   nb::object ids = ids_to_python(std::move(found.ids), params.ids, shape);

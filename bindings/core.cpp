@@ -138,15 +138,19 @@ class Forest {
   // predict_then_learn or estimate_then_learn
   template <auto method>
   nb::object answer_then_learn(const Array2d& X, const Labels& y, std::size_t n_jobs,
-                               const nb::object& ids, const std::optional<RankArray>& ranks) {
+                               const nb::object& ids, const std::optional<RankArray>& ranks,
+                               bool with_ends) {
     const RowsView rows = rows_to_learn(X, y);
     const Ids names = ids_to_learn(ids, rows.n);
     Table<double> answers;
+    Ends ends;
     saying_how_far(rows, [&, forest = forest_](std::size_t& learned) {
-      answers =
-          ((*forest).*method)(rows, y.data(), run_with(n_jobs), learned, names, ranks_in(ranks));
+      answers = ((*forest).*method)(rows, y.data(), run_with(n_jobs), learned, names,
+                                    ranks_in(ranks), with_ends ? &ends : nullptr);
     });
-    return to_numpy(std::move(answers));
+    if (!with_ends) return to_numpy(std::move(answers));
+    return nb::make_tuple(to_numpy(std::move(answers)),
+                          to_tuple(std::move(ends), forest_->params()));
   }
 
   void learn_offline(const Array2d& X, const Labels& y, std::size_t n_jobs, const nb::object& ids) {
@@ -484,20 +488,25 @@ NB_MODULE(_core, m) {
            "Learn all rows at once, each tree in an order of its own.")
       .def("predict_then_learn", &Forest::answer_then_learn<&BoundaryForest::predict_then_learn>,
            "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none(), "ranks"_a = nb::none(),
+           "with_ends"_a = false,
            nb::sig("def predict_then_learn(self, X: numpy.typing.NDArray[typing.Any], y: "
                    "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
                    "numpy.typing.NDArray[numpy.int64] | list[str] | None = None, ranks: "
-                   "numpy.typing.NDArray[numpy.uint32] | None = None) -> "
-                   "numpy.typing.NDArray[numpy.float64]"),
-           "Learn rows in order, and return the prediction for each from just before.")
-      .def("estimate_then_learn", &Forest::answer_then_learn<&BoundaryForest::estimate_then_learn>,
-           "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none(), "ranks"_a = nb::none(),
-           nb::sig("def estimate_then_learn(self, X: numpy.typing.NDArray[typing.Any], y: "
-                   "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
-                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None, ranks: "
-                   "numpy.typing.NDArray[numpy.uint32] | None = None) -> "
-                   "numpy.typing.NDArray[numpy.float64]"),
-           "Learn rows in order, and return the estimate of each from just before.")
+                   "numpy.typing.NDArray[numpy.uint32] | None = None, with_ends: bool = False) -> "
+                   "typing.Any"),
+           "Learn rows in order, and return the prediction for each from just before; with the "
+           "examples that the trees ended at: their arrivals, labels, distances and weights.")
+      .def(
+          "estimate_then_learn", &Forest::answer_then_learn<&BoundaryForest::estimate_then_learn>,
+          "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none(), "ranks"_a = nb::none(),
+          "with_ends"_a = false,
+          nb::sig("def estimate_then_learn(self, X: numpy.typing.NDArray[typing.Any], y: "
+                  "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
+                  "numpy.typing.NDArray[numpy.int64] | list[str] | None = None, ranks: "
+                  "numpy.typing.NDArray[numpy.uint32] | None = None, with_ends: bool = False) -> "
+                  "typing.Any"),
+          "Learn rows in order, and return the estimate of each from just before; with ends as for "
+          "predict_then_learn.")
       .def("check_ids", &Forest::check_ids, "ids"_a,
            nb::sig(
                "def check_ids(self, ids: numpy.typing.NDArray[numpy.int64] | list[str]) -> None"),

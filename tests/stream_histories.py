@@ -119,4 +119,4 @@ def regressed(n_pairs=5000, n_snapshots=40, **parts):
 def _decision(labels):
     """Pairs of trees that ended at an example of each label."""
     ends = [End(t, label, 1.5 + t / 5, 2, 1 / len(labels)) for t, label in enumerate(labels)]
-    return Decision(tuple(ends), 2 * len(labels))
+    return Decision(tuple(ends))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from stream_histories import snapshot
 from stream_rows import numbers_table
 
-from boundary_forest import BoundaryForestClassifier, BoundaryForestRegressor
-from boundary_forest.session import Session, Settings
-from boundary_forest.session.deciding import decision_on
+from boundary_forest import BoundaryForestClassifier
+from boundary_forest.session import Session, Settings, learning
+from boundary_forest.session.deciding import Decision
+from boundary_forest.session.learning import FEWEST_ROWS
+from boundary_forest.session.predicting import NO_ANSWERS
 from boundary_forest.session.recording import Recorder
 from boundary_forest.session.report import page
 
@@ -24,7 +28,7 @@ def noisy(n=1500, seed=0):
     return pa.table({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "kind": kinds})
 
 
-def truth(forest, x):
+def as_explained(forest, x):
     """What each tree ends at, by arrival: number of trees and weight in all."""
     found = {}
     for tree in forest.explain(x).trees:
@@ -33,96 +37,32 @@ def truth(forest, x):
     return found
 
 
-@pytest.mark.parametrize("max_children", [2, 50])
-@pytest.mark.parametrize("task", ["classify", "regress"])
-def test_the_examples_that_decided_are_those_of_before_or_not_given(task, max_children):
-    """Against explain of a twin that learns row by row; in a call of 200 rows after 300 others."""
-    kind = BoundaryForestClassifier if task == "classify" else BoundaryForestRegressor
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(500, 3)).astype(np.float32)
-    y = np.where(X[:, 0] > 0, 1, 2) if task == "classify" else X.sum(axis=1)
-    forest, twin = (
-        kind(**TREES, max_children=max_children).partial_fit(X[:300], y[:300]) for _ in "12"
-    )
-    if task == "classify":
-        shares = forest.predict_proba_then_learn(X[300:], y[300:])
-        said = [dict(zip(forest.classes_.tolist(), row.tolist(), strict=True)) for row in shares]
-    else:
-        said = [{None: answer} for answer in forest.predict_then_learn(X[300:], y[300:]).tolist()]
-    n_whole = n_known = 0
-    for i in range(300, 500):
-        expected = truth(twin, X[i])
-        decision = decision_on(forest, X[i], i, said[i - 300])
-        for end in decision.ends:
-            trees, weight = expected[end.arrival]
-            assert end.trees <= trees
-            if decision.is_whole:
-                assert end.trees == trees
-                assert end.weight == pytest.approx(weight)
-        n_whole += decision.is_whole
-        n_known += decision.known
-        twin.partial_fit(X[i : i + 1], y[i : i + 1])
-    # Of 2,000 trees and 200 rows. Seen: 1,853 and 122 at least with 50 children, 412 and 0 with 2.
-    assert n_known > (1600 if max_children == 50 else 300)
-    assert n_whole > 80 or max_children == 2
-
-
-@pytest.mark.xfail(reason="the engine's paths have distances without the weights of features")
-@pytest.mark.parametrize("task", ["classify", "regress"])
-def test_a_forest_for_tables_tells_what_decided_or_nothing_where_it_decided_since(task):
-    """It decides after 500 and 1,000 examples; its calls are of 300 rows."""
-    kind = BoundaryForestClassifier if task == "classify" else BoundaryForestRegressor
-    X = np.random.default_rng(0).normal(size=(1100, 3)).astype(np.float32)
-    y = np.where(X[:, 0] > 0, 1, 2) if task == "classify" else X[:, 0] + X[:, 1]
-    forest, twin = (kind.for_tables(**TREES).partial_fit(X[:200], y[:200]) for _ in "12")
-    n_whole = {False: 0, True: 0}  # by whether a decision came after the row, in its call
-    for begin in (200, 500, 800):
-        here = slice(begin, begin + 300)
-        if task == "classify":
-            shares = forest.predict_proba_then_learn(X[here], y[here])
-            said = [dict(zip(forest.classes_.tolist(), r.tolist(), strict=True)) for r in shares]
-        else:
-            said = [{None: a} for a in forest.predict_then_learn(X[here], y[here]).tolist()]
-        for i in range(here.start, here.stop):
-            expected = truth(twin, X[i])
-            decision = decision_on(forest, X[i], i, said[i - begin])
-            for end in decision.ends if decision.is_whole else ():
-                trees, weight = expected[end.arrival]
-                assert end.trees == trees
-                assert end.weight == pytest.approx(weight)
-            n_whole[any(i < n <= here.stop for n in (250, 500, 1000))] += decision.is_whole
-            twin.partial_fit(X[i : i + 1], y[i : i + 1])
-    assert n_whole[True] == 0
-    assert n_whole[False] > 100
-
-
-def test_duplicates_with_several_labels_give_nothing_or_the_truth():
+@pytest.mark.parametrize("weights", ["distance", "auto"])
+def test_the_examples_that_decided_are_those_of_just_before(weights):
+    """Against explain of a twin that learns row by row."""
     rng = np.random.default_rng(1)
-    X = rng.integers(0, 3, size=(400, 2)).astype(np.float32)
+    X = rng.integers(0, 6, size=(400, 2)).astype(np.float32)  # many come twice
     y = rng.integers(0, 3, size=400)
-    forest, twin = (BoundaryForestClassifier(**TREES).partial_fit(X[:300], y[:300]) for _ in "12")
-    shares = forest.predict_proba_then_learn(X[300:], y[300:])
-    for i in range(300, 400):
-        said = dict(zip(forest.classes_.tolist(), shares[i - 300].tolist(), strict=True))
-        decision = decision_on(forest, X[i], i, said)
-        if decision.is_whole:
-            votes = {}
-            for end in decision.ends:
-                votes[end.label] = votes.get(end.label, 0.0) + end.weight
-            assert votes == pytest.approx({k: v for k, v in said.items() if k in votes}, abs=1e-6)
+    forest, twin = (
+        BoundaryForestClassifier(**TREES, weights=weights).partial_fit(X[:5], y[:5]) for _ in "12"
+    )
+    _, ends = forest.predict_proba_then_learn(X[5:], y[5:], return_ends=True)
+    for i in range(5, 400):
+        found = Decision.of_row(ends, i - 5).ends
+        expected = as_explained(twin, X[i])
+        assert {end.arrival: end.trees for end in found} == {a: n for a, (n, _) in expected.items()}
+        assert {end.arrival: end.weight for end in found} == pytest.approx(
+            {a: weight for a, (_, weight) in expected.items()}
+        )
+        assert [end.weight for end in found] == sorted((e.weight for e in found), reverse=True)
+        assert all(end.label == y[end.arrival] for end in found)
+        assert Decision.of_explanation(twin.explain(X[i])) == Decision(found)
         twin.partial_fit(X[i : i + 1], y[i : i + 1])
-
-
-def test_before_there_are_trees_nothing_is_known_of_them():
-    X = np.arange(40, dtype=np.float32)[:, None]
-    forest = BoundaryForestClassifier(**TREES).partial_fit(X[:5], np.arange(5) % 2)
-    forest.predict_proba_then_learn(X[5:], np.arange(35) % 2)
-    assert decision_on(forest, X[7], 7, {0: 1.0}).known == 0
 
 
 def test_hard_rows_show_the_confidence_and_the_shares_that_were_answered():
     table = noisy()
-    settings = Settings(target="kind", parameters=TREES, plain=True, warmup=200)
+    settings = Settings(target="kind", parameters=TREES, warmup=200)
     with Session(settings, recording=True) as session:
         said = {}
         for event in session.take_rows(table):
@@ -138,34 +78,45 @@ def test_hard_rows_show_the_confidence_and_the_shares_that_were_answered():
         assert dict(example.shares) == {k: v for k, v in shares.items() if v > 0}
         assert example.shares[0] == (answer, confidence)
         assert example.true == table["kind"][example.row - 1].as_py() != answer
-        if example.decision.is_whole:
-            own = [end.weight for end in example.decision.ends if end.label == answer]
-            assert sum(own) == pytest.approx(confidence)
+        ends = example.decision.ends
+        assert sum(end.trees for end in ends) == 10
+        assert sum(e.weight for e in ends if e.label == answer) == pytest.approx(confidence)
+        assert all(end.arrival < example.row for end in ends)
     least = min(example.confidence for example in history.hardest)
     wrong = [c for n, (a, c, _) in said.items() if a != table["kind"][n - 1].as_py()]
     assert sum(c > least for c in wrong) < 20
-    assert sum(example.decision.is_whole for example in history.hardest) >= 10  # seen: 20
 
 
 def test_hard_rows_of_a_regression_have_the_answer_that_was_given():
-    with Session(
-        Settings(target="y", parameters=TREES, plain=True, warmup=100), recording=True
-    ) as session:
+    with Session(Settings(target="y", parameters=TREES, warmup=100), recording=True) as session:
         session.take_rows(numbers_table(1000))
         hardest = session.history().hardest
     assert len(hardest) == 20
     for example in hardest:
         assert example.confidence is None
         assert example.residual == pytest.approx(float(example.answered) - float(example.true))
-        if example.decision.is_whole:
-            mean = sum(end.weight * end.label for end in example.decision.ends)
-            assert mean == pytest.approx(float(example.answered))
+        mean = sum(end.weight * end.label for end in example.decision.ends)
+        assert mean == pytest.approx(float(example.answered))
 
 
-def test_the_card_says_one_confidence_and_for_which_trees_it_knows_what_decided():
-    with Session(
-        Settings(target="kind", parameters=TREES, plain=True, warmup=200), recording=True
-    ) as session:
+def test_hard_rows_that_are_not_learned_show_what_decided_too(tmp_path):
+    table = noisy()
+    settings = Settings(target="kind", parameters=TREES, warmup=200)
+    with Session(settings) as session:
+        session.take_rows(table.slice(0, 1000))
+        session.save(tmp_path / "model.bf")
+    settings = Settings(target="kind", load=tmp_path / "model.bf", learning=False)
+    with Session(settings, recording=True) as session:
+        session.take_rows(table.slice(1000))
+        hardest = session.history().hardest
+    assert len(hardest) == 20
+    for example in hardest:
+        own = sum(e.weight for e in example.decision.ends if e.label == example.answered)
+        assert own == pytest.approx(example.confidence)
+
+
+def test_the_card_says_one_confidence_and_what_decided():
+    with Session(Settings(target="kind", parameters=TREES, warmup=200), recording=True) as session:
         session.take_rows(noisy())
         text = page(session.history())
     cards = text.split('<article class="card example">')[1:]
@@ -173,13 +124,12 @@ def test_the_card_says_one_confidence_and_for_which_trees_it_knows_what_decided(
     for card in cards:
         sure = card.split("confidence ")[1].split("<")[0]
         assert f"<b>{sure}</b>" in card.split('<ul class="legend">')[1]
-        assert "decided" in card
-    assert sum("of 10 trees" in card for card in cards) < 10
+        assert re.search(r"<summary>\d+ stored examples? decided</summary>", card)
 
 
-def test_calls_of_a_recorded_session_are_short_and_its_answers_the_same():
+def test_a_recorded_session_answers_and_learns_the_same_by_calls_as_long():
     table = noisy(800)
-    settings = Settings(target="kind", parameters=TREES, plain=True, warmup=200)
+    settings = Settings(target="kind", parameters=TREES, warmup=200)
     with Session(settings) as plain, Session(settings, recording=True) as recorded:
         events = [session.take_rows(table) for session in (plain, recorded)]
         assert plain.model.fingerprint() == recorded.model.fingerprint()
@@ -188,7 +138,17 @@ def test_calls_of_a_recorded_session_are_short_and_its_answers_the_same():
         for every in events
     ]
     assert answers[0] == answers[1]
-    assert max(len(e.numbers) for e in events[1] if getattr(e, "arrival", None)) <= 800 // 16
+    recorded_calls = [e for e in events[1] if getattr(e, "arrival", None)]
+    assert len(recorded_calls[0].numbers) == FEWEST_ROWS
+    assert all(len(e.result.ends) == len(e.numbers) for e in recorded_calls)
+    assert all(getattr(e, "result", NO_ANSWERS).ends is None for e in events[0])
+
+
+def test_calls_of_a_recorded_session_are_shorter_with_very_many_trees(monkeypatch):
+    monkeypatch.setattr(learning, "MOST_VOTES", 200)
+    with Session(Settings(target="kind", parameters=TREES, warmup=200), recording=True) as session:
+        events = session.take_rows(noisy(800))
+    assert max(len(e.numbers) for e in events if getattr(e, "arrival", None)) == 20
 
 
 def test_histories_are_bounded_and_asking_for_one_changes_nothing():

@@ -145,16 +145,20 @@ def test_no_template_turns_escaping_off():
         assert not re.search(r"safe\b|autoescape", template.read_text(encoding="utf-8"))
 
 
-def test_a_card_says_for_how_many_trees_it_knows_what_decided():
-    ends = (End(3, "b", 0.5, 40), End(9, "a", 0.7, 3))
-    example = replace(classified().hardest[0], decision=Decision(ends, 50))
+def test_a_card_shows_the_examples_that_decided():
+    ends = (End(3, "b", 0.5, 40, 0.875), End(9, "a", 0.7, 10, 0.125))
+    example = replace(classified().hardest[0], decision=Decision(ends))
     text = Outline(page(classified(hardest=[example]))).text()
-    assert "2 stored examples decided 43 of 50 trees" in text
-    number = replace(regressed().hardest[0], decision=Decision((End(3, 1.5, 0.5, 40),), 50))
-    text = Outline(page(regressed(hardest=[number]))).text()
-    assert "1 stored example decided 40 of 50 trees" in text
-    nothing = replace(example, decision=Decision((), 50))
-    assert "examples decided" not in page(classified(hardest=[nothing]))
+    assert "2 stored examples decided" in text
+    assert "87.5 %" in text
+    assert "12.5 %" in text
+    number = replace(regressed().hardest[0], decision=Decision((End(3, 1.5, 0.5, 50, 1.0),)))
+    text = page(regressed(hardest=[number]))
+    assert "1 stored example decided" in text
+    assert 'title="1.5, weight 100.0 %"' in text
+    many = tuple(End(i, "b", 0.5, 1, 0.1) for i in range(10))
+    text = page(classified(hardest=[replace(example, decision=Decision(many))]))
+    assert "and 2 more, with 20.0 % of the weight" in text
 
 
 def test_text_that_utf8_cannot_hold_is_written_all_the_same(tmp_path):

@@ -172,14 +172,15 @@ void BoundaryForest::learn(const RowsView& rows, const double* labels, const Run
 
 Table<double> BoundaryForest::predict_then_learn(const RowsView& rows, const double* labels,
                                                  const Run& run, std::size_t& learned,
-                                                 const Ids& ids, Ranks ranks) {
-  return answers_then_learn(rows, labels, run, learned, ids, {.ranks = ranks});
+                                                 const Ids& ids, Ranks ranks, Ends* ends) {
+  return answers_then_learn(rows, labels, run, learned, ids, {.ranks = ranks, .ends = ends});
 }
 
 Table<double> BoundaryForest::estimate_then_learn(const RowsView& rows, const double* labels,
                                                   const Run& run, std::size_t& learned,
-                                                  const Ids& ids, Ranks ranks) {
-  return answers_then_learn(rows, labels, run, learned, ids, {.shares = votes(), .ranks = ranks});
+                                                  const Ids& ids, Ranks ranks, Ends* ends) {
+  return answers_then_learn(rows, labels, run, learned, ids,
+                            {.shares = votes(), .ranks = ranks, .ends = ends});
 }
 
 Table<double> BoundaryForest::answers_then_learn(const RowsView& rows, const double* labels,
@@ -196,6 +197,13 @@ Table<double> BoundaryForest::answers_then_learn(const RowsView& rows, const dou
   if (asked.shares) length = std::max(n_classes, asked.ranks.size());
   Table<double> out{rows.n, length};
   asked.out = &out;
+  if (asked.ends != nullptr) {
+    const std::size_t n_T = params_.n_held();
+    *asked.ends = {.arrivals = {rows.n, n_T},
+                   .labels = {rows.n, n_T * params_.label_length},
+                   .distances = {rows.n, n_T},
+                   .weights = {rows.n, n_T}};
+  }
   learn_rows(learning, rows, labels, ids, run, learned, asked);
   return out;
 }

@@ -123,6 +123,7 @@ std::optional<Table<double>> BoundaryForest::answers(const RowsView& rows, const
 
 void BoundaryForest::answer(const Asked& asked, VotePower power, std::size_t row,
                             std::span<const Leaf> v) const {
+  if (asked.ends != nullptr) put_ends(*asked.ends, power, row, v);
   const std::span<double> out = asked.out->row(row);
   if (!votes()) return E_label(v, power, out);
   StackMemory memory;
@@ -131,6 +132,19 @@ void BoundaryForest::answer(const Asked& asked, VotePower power, std::size_t row
     for (const Vote& vote : votes) out[rank_of(vote.code, asked.ranks)] = vote.share;
   else
     out[0] = winner(votes, asked.ranks).code;
+}
+
+void BoundaryForest::put_ends(Ends& ends, VotePower power, std::size_t row,
+                              std::span<const Leaf> v) const {
+  StackMemory memory;
+  std::ranges::copy(distances(v, &memory), ends.distances.row(row).begin());
+  std::ranges::copy(shares(v, power, &memory), ends.weights.row(row).begin());
+  auto arrival = ends.arrivals.row(row).begin();
+  auto label = ends.labels.row(row).begin();
+  for (const Leaf& v_i : v) {
+    *arrival++ = store_.arrival(v_i.example);
+    label = std::copy_n(store_.label(v_i.example), params_.label_length, label);
+  }
 }
 
 std::pmr::vector<double> BoundaryForest::distances(std::span<const Leaf> v,
@@ -145,6 +159,19 @@ std::pmr::vector<Vote> BoundaryForest::E_vote(std::span<const Leaf> v, VotePower
   std::pmr::vector<double> weights = distances(v, memory);
   const double sum = shepard_weights(weights, power);
   return shepard_vote(v, weights, sum, store_, memory);
+}
+
+std::pmr::vector<double> BoundaryForest::shares(std::span<const Leaf> v, VotePower power,
+                                                std::pmr::memory_resource* memory) const {
+  std::pmr::vector<double> weights = distances(v, memory);
+  if (params_.estimator == Estimator::nearest) {  // the closest is put at 0, and decides alone
+    const Slot closest = nearest(v, store_).example;
+    for (std::size_t i = 0; i < v.size(); ++i)
+      weights[i] = static_cast<double>(v[i].example != closest);
+  }
+  const double sum = shepard_weights(weights, power);
+  for (double& weight : weights) weight /= sum;
+  return weights;
 }
 
 void BoundaryForest::E_label(std::span<const Leaf> v, VotePower power,
@@ -196,7 +223,6 @@ Answers BoundaryForest::found(const RowsView& rows, const Run& run) {
 Paths BoundaryForest::paths(const RowsView& row) {
   Reading reading(publication_);
   const Version& version = reading.version;
-  const Metric& d = *settings_->d;
   const std::size_t n_T = params_.n_held();
   const QueryRows query(row, store_);
   Paths out;
@@ -205,6 +231,7 @@ Paths BoundaryForest::paths(const RowsView& row) {
   std::vector<Slot> met;
   for (std::size_t t = 0; t < n_T; ++t) {
     const std::size_t begin = met.size();
+    const Metric& d = *(version.planted ? version.trees[t].tree->settings() : settings_)->d;
     if (version.planted) {
       const auto& [tree, n_nodes, generation, answering] = version.trees[t];
       NodeId w = 0;
@@ -230,14 +257,10 @@ Paths BoundaryForest::paths(const RowsView& row) {
     const auto end = number + static_cast<std::ptrdiff_t>(path.places.columns);
     path.places.values.assign(std::exchange(number, end), end);
   }
-  const Slot closest = nearest(v, store_).example;
-  for (const Leaf& v_i : v)
-    out.weights.push_back(params_.estimator == Estimator::nearest
-                              ? static_cast<double>(v_i.example != closest)
-                              : d.distance(v_i.reduced));
   const VotePower power = version.adaptation.power;
-  const double sum = shepard_weights(out.weights, power);  // 0 for the closest: it decides alone
-  for (double& weight : out.weights) weight /= sum;
+  StackMemory memory;
+  const std::pmr::vector<double> weights = shares(v, power, &memory);
+  out.weights.assign(weights.begin(), weights.end());
   if (!votes()) {
     out.estimate = {1, params_.label_length};
     E_label(v, power, out.estimate.row(0));

@@ -59,4 +59,21 @@ CASE("learning one row that no tree keeps allocates nothing but, rarely, a chunk
   CHECK(n_calls <= 4);
 }
 
+CASE("answering and learning a row that no tree keeps allocates the answer and, rarely, a chunk") {
+  const Stream stream = cube(params_for(Task::classes, 50, 50, 20), 400, 3);
+  const auto forest = forest_for(stream.params);
+  learn(*forest, stream, 0, stream.n);
+  const Run run;
+  std::size_t n_calls = 0;
+  for (std::size_t row = 0; row < stream.n; ++row) {
+    const RowsView one = stream.rows(row, 1);
+    std::size_t learned = 0;
+    forest->learn(one, stream.labels_from(row), run, learned);
+    const std::size_t before = n_allocations;
+    forest->predict_then_learn(one, stream.labels_from(row), run, learned);
+    n_calls += n_allocations > before + 1;
+  }
+  CHECK(n_calls <= 4);
+}
+
 int main() { return check::run_all(); }

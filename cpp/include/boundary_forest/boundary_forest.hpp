@@ -81,6 +81,15 @@ struct Answers {
   Examples examples;  // the distinct ones, by arrival
 };
 
+// What answers are made of: the example that each tree ended at, a column a tree. Before there are
+// trees, every column has the nearest of the examples that are awaited.
+struct Ends {
+  Table<Arrival> arrivals;
+  Table<double> labels;  // label_length columns a tree
+  Table<double> distances;
+  Table<double> weights;  // shares of the answer: a row's sum to 1
+};
+
 struct Paths {
   std::vector<Found> trees;
   Examples examples;  // the distinct ones, by arrival
@@ -139,11 +148,14 @@ class BoundaryForest : private Forkable {
 
   // Learn likewise, and return what predict() or estimate() would have said of each row just before
   // it was learned, for one descent a tree. The forest must have learned something before, and ranks
-  // must be those of all classes, those of these labels too.
+  // must be those of all classes, those of these labels too. Where `ends` is not null, it becomes
+  // what each answer was made of.
   Table<double> predict_then_learn(const RowsView& rows, const double* labels, const Run& run,
-                                   std::size_t& learned, const Ids& ids = {}, Ranks ranks = {});
+                                   std::size_t& learned, const Ids& ids = {}, Ranks ranks = {},
+                                   Ends* ends = nullptr);
   Table<double> estimate_then_learn(const RowsView& rows, const double* labels, const Run& run,
-                                    std::size_t& learned, const Ids& ids = {}, Ranks ranks = {});
+                                    std::size_t& learned, const Ids& ids = {}, Ranks ranks = {},
+                                    Ends* ends = nullptr);
 
   // The paper's offline variant (OBF), for a forest that is still empty: tree i is shown its own
   // shuffle of all rows, and its root is the first of that.
@@ -245,6 +257,9 @@ class BoundaryForest : private Forkable {
   void E_label(std::span<const Leaf> v, VotePower power, std::span<double> out) const;
   std::pmr::vector<double> distances(std::span<const Leaf> v,
                                      std::pmr::memory_resource* memory) const;
+  // The share that each of them has in E's answer.
+  std::pmr::vector<double> shares(std::span<const Leaf> v, VotePower power,
+                                  std::pmr::memory_resource* memory) const;
   bool votes() const { return params_.estimator == Estimator::shepard_vote; }
 
   // Where answers go, and what they are: labels, or each class's share by rank.
@@ -252,8 +267,10 @@ class BoundaryForest : private Forkable {
     Table<double>* out = nullptr;  // none: nothing is asked
     bool shares = false;
     Ranks ranks;
+    Ends* ends = nullptr;  // none: what answers are made of is not asked
   };
   void answer(const Asked& asked, VotePower power, std::size_t row, std::span<const Leaf> v) const;
+  void put_ends(Ends& ends, VotePower power, std::size_t row, std::span<const Leaf> v) const;
   std::optional<Table<double>> answers(const RowsView& rows, const Run& run, Asked asked);
   Table<double> answers_then_learn(const RowsView& rows, const double* labels, const Run& run,
                                    std::size_t& learned, const Ids& ids, Asked asked);

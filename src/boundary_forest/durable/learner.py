@@ -127,6 +127,7 @@ class DurableForest:
         Returns
         -------
         answers : ndarray of the shape of y
+            With ``return_ends=True``, a tuple of them and ``ends``, as for the estimator.
         """
         return self._learn("predict_then_learn", X, y, **more)
 
@@ -141,6 +142,7 @@ class DurableForest:
         Returns
         -------
         shares : ndarray of shape (n_samples, n_classes)
+            With ``return_ends=True``, a tuple of them and ``ends``, as for the estimator.
         """
         return self._learn("predict_proba_then_learn", X, y, **more)
 

@@ -1,6 +1,7 @@
 """The estimators: what labels mean, and the calls that learn and answer."""
 
 from boundary_forest.estimators.batch import Batch, Recorder
+from boundary_forest.estimators.ends import Ends
 from boundary_forest.estimators.model import Model
 
-__all__ = ["Batch", "Model", "Recorder"]
+__all__ = ["Batch", "Ends", "Model", "Recorder"]

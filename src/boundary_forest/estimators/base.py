@@ -12,7 +12,6 @@ from contextlib import AbstractContextManager
 from numbers import Integral
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -229,7 +228,8 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         classes: Any = None,
         ids: Any = None,
         how: str = "learn",
-    ) -> tuple[Fitted, NDArray[np.float64] | None]:
+        with_ends: bool = False,
+    ) -> tuple[Fitted, Any]:
         """Learn, and return whose learning it was and what the engine's method ``how`` said."""
         with self.learning_paused():
             if reset and self._recorder is not None:
@@ -242,15 +242,20 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
                 self.check_params()
             batch = checked_batch(self, fitted, X, y, classes=classes, ids=ids)
             how = "learn_offline" if reset and self.offline else how
-            said = self._learn_checked(fitted, batch, how)
+            said = self._learn_checked(fitted, batch, how, with_ends)
             return self._learned(), said
 
     def _learn_checked(
-        self, fitted: Fitted | None, batch: Batch, how: str = "learn"
-    ) -> NDArray[np.float64] | None:
-        ready = prepared(self, fitted, batch)
-        threads = n_threads(self.n_jobs)
-        return learn(ready, threads, self._become, how=how, recorder=self._recorder)
+        self, fitted: Fitted | None, batch: Batch, how: str = "learn", with_ends: bool = False
+    ) -> Any:
+        return learn(
+            prepared(self, fitted, batch),
+            n_threads(self.n_jobs),
+            self._become,
+            how=how,
+            with_ends=with_ends,
+            recorder=self._recorder,
+        )
 
     def _become(self, fitted: Fitted) -> None:
         self._fitted = fitted

@@ -239,7 +239,9 @@ class BoundaryForestClassifier(
         """
         return _joined(self._query_blocks(X, _shares)[1])
 
-    def predict_proba_then_learn(self, X: Any, y: Any, *, ids: Any = None) -> NDArray[np.float64]:
+    def predict_proba_then_learn(
+        self, X: Any, y: Any, *, ids: Any = None, return_ends: bool = False
+    ) -> Any:
         """Return what ``predict_then_learn`` does, but shares of the votes instead of classes.
 
         Parameters
@@ -250,12 +252,16 @@ class BoundaryForestClassifier(
             Their classes.
         ids : array-like of shape (n_samples,) or None, default=None
             Their ids, as for ``partial_fit``.
+        return_ends : bool, default=False
+            Whether to return the stored examples that voted, too.
 
         Returns
         -------
         shares : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_`` after the call. A class has no share in rows before its
             first example.
+        ends : Ends
+            If ``return_ends``, as for ``predict_then_learn``.
 
         Examples
         --------
@@ -265,7 +271,8 @@ class BoundaryForestClassifier(
         array([[0., 1.],
                [1., 0.]])
         """
-        return self._answered_then_learned(X, y, ids, "estimate_then_learn")[1]
+        _, shares, ends = self._answered_then_learned(X, y, ids, "estimate_then_learn", return_ends)
+        return shares if ends is None else (shares, ends)
 
 
 def _labels(fitted: Fitted) -> ClassLabels:

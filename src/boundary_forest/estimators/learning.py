@@ -134,9 +134,10 @@ def learn(
     become: Callable[[Fitted], None],
     *,
     how: str = "learn",
+    with_ends: bool = False,
     recorder: Recorder | None = None,
-) -> NDArray[np.float64] | None:
-    """Learn a batch, and return what the engine's method says.
+) -> Any:
+    """Learn a batch, and return what the engine's method says: answers, or None.
 
     Parameters
     ----------
@@ -148,13 +149,15 @@ def learn(
         Called with the fitted forest if the engine has published anything.
     how : {"learn", "learn_offline", "predict_then_learn", "estimate_then_learn"}, default="learn"
         The engine's method.
+    with_ends : bool, default=False
+        Whether answers come with the ends of the trees that they were made of.
     recorder : Recorder or None, default=None
         Whoever writes the batch down.
     """
     if recorder is None:
-        return _learned((ready.batch,), ready, n_threads, become, how)
+        return _learned((ready.batch,), ready, n_threads, become, how, with_ends)
     with recorder.recording(ready.batch) as parts:
-        return _learned(parts, ready, n_threads, become, how)
+        return _learned(parts, ready, n_threads, become, how, with_ends)
 
 
 def _learned(
@@ -163,12 +166,13 @@ def _learned(
     n_threads: int,
     become: Callable[[Fitted], None],
     how: str,
-) -> NDArray[np.float64] | None:
+    with_ends: bool,
+) -> Any:
     """Learn the parts of a batch in order."""
     batch, engine = ready.batch, ready.fitted.engine
     method, said, before = getattr(engine, how), [], engine.seen
     if how.endswith("_then_learn"):  # all classes of the batch are known by now, and will be met
-        method = partial(method, ranks=ready.fitted.labels.ranks())
+        method = partial(method, ranks=ready.fitted.labels.ranks(), with_ends=with_ends)
     ids = None if batch.ids is None else engine_ids(batch.ids)
     try:
         for part in parts:

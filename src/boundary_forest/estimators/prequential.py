@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from boundary_forest.estimators.ends import Ends
 from boundary_forest.estimators.fitted import Fitted
 
 
 class PredictThenLearnMixin:
     """Adds ``predict_then_learn`` to an estimator that has ``_learn``."""
 
-    _learn: Callable[..., tuple[Fitted, NDArray[np.float64] | None]]
+    _learn: Callable[..., tuple[Fitted, Any]]
 
-    def predict_then_learn(self, X: Any, y: Any, *, ids: Any = None) -> NDArray[Any]:
+    def predict_then_learn(
+        self, X: Any, y: Any, *, ids: Any = None, return_ends: bool = False
+    ) -> Any:
         """Return the answer to each example from just before it is learned, and learn it.
 
         The same answers and the same forest as ``predict`` and ``partial_fit`` row by row, with
@@ -32,12 +33,17 @@ class PredictThenLearnMixin:
             Their labels, as for ``partial_fit``.
         ids : array-like of shape (n_samples,) or None, default=None
             Their ids, as for ``partial_fit``.
+        return_ends : bool, default=False
+            Whether to return the stored examples that each answer was made of, too.
 
         Returns
         -------
         answers : ndarray of the shape of y
             Each is made of what had been learned before its row: a class is never answered before
             its first example.
+        ends : Ends
+            If ``return_ends``: for each row and tree, ``arrivals``, ``labels``, ``distances`` and
+            ``weights`` of the example that the tree ended at.
 
         Examples
         --------
@@ -48,18 +54,26 @@ class PredictThenLearnMixin:
         >>> answers = forest.predict_then_learn(X[1:], y[1:])
         >>> bool((answers == y[1:]).mean() > 0.85)
         True
+        >>> answers, ends = forest.predict_then_learn(X[:1], y[:1], return_ends=True)
+        >>> ends.labels.shape, bool((ends.labels[0] == answers[0]).all())
+        ((1, 50), True)
         """
-        fitted, labels = self._answered_then_learned(X, y, ids, "predict_then_learn")
-        return fitted.labels.answers(labels)
+        fitted, labels, ends = self._answered_then_learned(
+            X, y, ids, "predict_then_learn", return_ends
+        )
+        answers = fitted.labels.answers(labels)
+        return answers if ends is None else (answers, ends)
 
     def _answered_then_learned(
-        self, X: Any, y: Any, ids: Any, how: str
-    ) -> tuple[Fitted, NDArray[np.float64]]:
+        self, X: Any, y: Any, ids: Any, how: str, return_ends: bool
+    ) -> tuple[Fitted, Any, Ends | None]:
         check_is_fitted(
             self,
             msg="This %(name)s instance is not fitted yet, so it has nothing to answer with. Call "
             "partial_fit with at least one example before predict_then_learn.",
         )
-        fitted, answers = self._learn(X, y, ids=ids, how=how)
-        assert answers is not None
-        return fitted, answers
+        fitted, said = self._learn(X, y, ids=ids, how=how, with_ends=return_ends)
+        if not return_ends:
+            return fitted, said, None
+        answers, found = said
+        return fitted, answers, Ends.of_engine(found, fitted.labels)

@@ -28,12 +28,7 @@ from boundary_forest.session.warmup import WarmUp
 
 FEWEST_ROWS, MOST_ROWS = 64, 8192  # that are learned by one call
 CALL_SECONDS = 0.1  # what a call should take, so that there is something to see
-MOST_VOTES = 1 << 22  # of a call's rows, over all classes
-# The fewer rows follow a row in its call, the fewer trees they have changed where the row went, and
-# the more is known of what decided it (deciding.py): few compared with all that was learned, but
-# not so few that the engine's work per call shows. CPU time of a stream with a report against
-# calls of any length (60,000 rows of covtype, medians, busy machine): 1/16 1.05, 1/128 1.25.
-FEWEST_RECORDED, RECORDED_SHARE = 16, 16
+MOST_VOTES = 1 << 22  # of a call's rows, over all classes; over all trees if they are recorded
 REFUSED, ANSWERED, LEARNED = 0, 1, 2  # what becomes of a row; one that is learned is answered too
 
 
@@ -78,7 +73,7 @@ class Learner:
         Called before a durable model learns more: brings the answers that were yielded to the disk
         and returns what a note should record of them.
     recorded : bool
-        Whether the stored examples that decide answers are recorded, by calls of fewer rows.
+        Whether answers come with the stored examples that they were made of.
     """
 
     def __init__(
@@ -254,7 +249,7 @@ class Learner:
             if durable:
                 forest.note = note_of(progress, n=len(X))
             if self._predicting and arrival > 0:
-                result = predict_then_learn(task, forest, X, y)
+                result = predict_then_learn(task, forest, X, y, with_ends=self._recorded)
             else:
                 result = NO_ANSWERS
                 forest.partial_fit(X, y)
@@ -277,11 +272,10 @@ class Learner:
         forest = self.model.forest
         if forest.examples_seen == 0:
             return 1  # so that the next row has an answer
-        n_classes = len(forest.classes_) if self.task == CLASSIFY else 1
-        length = min(self._rows_a_call, MOST_VOTES // max(1, n_classes))
+        n_votes = len(forest.classes_) if self.task == CLASSIFY else 1
         if self._recorded:
-            length = min(length, max(FEWEST_RECORDED, forest.examples_seen // RECORDED_SHARE))
-        return max(1, length)
+            n_votes = max(n_votes, forest.n_estimators)
+        return max(1, min(self._rows_a_call, MOST_VOTES // max(1, n_votes)))
 
     def _adapt(self, n: int, seconds: float) -> None:
         if n == self._rows_a_call:

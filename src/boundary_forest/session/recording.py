@@ -12,7 +12,7 @@ import numpy as np
 from boundary_forest.estimators.adaptive import last_decision
 from boundary_forest.frames.columns import CLASSIFY
 from boundary_forest.frames.model import FrameModel
-from boundary_forest.session.deciding import decision_on
+from boundary_forest.session.deciding import Decision
 from boundary_forest.session.events import Answered
 from boundary_forest.session.progress import HardExample, History, Snapshot
 from boundary_forest.session.shapes import tree_depths
@@ -56,7 +56,7 @@ class Recorder:
     def add(self, rows: Answered, forest: Any) -> None:
         """Keep what was answered, right after the call that answered it.
 
-        ``forest`` is what answered and learned the rows; None during the warm-up.
+        ``forest`` is what answered the rows; None during the warm-up.
         """
         if rows.y is None or rows.answers is None:
             return
@@ -169,13 +169,16 @@ def as_text(label: Any) -> str:
 def _hard_example(rows: Answered, i: int, forest: Any) -> HardExample:
     assert rows.y is not None
     assert rows.answers is not None
-    assert rows.arrival is not None
     row = rows.table.slice(i, 1).to_pylist()[0]
     shares: dict[Any, float] = {}
     if rows.result.shares is not None and rows.result.classes is not None:
         every = zip(rows.result.classes.tolist(), rows.result.shares[i].tolist(), strict=True)
         shares = {label: share for label, share in every if share > 0}
-    answer = rows.answers[i]
+    answer, ends = rows.answers[i], rows.result.ends
+    if ends is None:  # nothing is learned, so that the forest is still what answered
+        decision = Decision.of_explanation(forest.explain(rows.X[i]))
+    else:
+        decision = Decision.of_row(ends, i)
     ranked = sorted(shares.items(), key=lambda item: -item[1])
     return HardExample(
         row=int(rows.numbers[i]),
@@ -185,5 +188,5 @@ def _hard_example(rows: Answered, i: int, forest: Any) -> HardExample:
         residual=float(answer - rows.y[i]) if rows.confidence is None else None,
         features={name: str(value) for name, value in row.items()},
         shares=tuple((as_text(label), share) for label, share in ranked),
-        decision=decision_on(forest, rows.X[i], rows.arrival + i, shares or {None: float(answer)}),
+        decision=decision,
     )

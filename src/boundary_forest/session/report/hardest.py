@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from boundary_forest.session.deciding import Decision, End
+from boundary_forest.session.deciding import End
 from boundary_forest.session.progress import HardExample
 from boundary_forest.session.report.axes import axis
 from boundary_forest.session.report.pictures import Picture, picture
-from boundary_forest.session.wording import ABSENT, count, counted, number, percent
+from boundary_forest.session.wording import count, counted, number, percent
 
 ENDS = 8  # stored examples shown of each
 VOTES = 5  # classes shown of each
@@ -105,7 +105,7 @@ def card(example: HardExample) -> Card:
         votes=_votes(example),
         more_votes=_more(len(example.shares) - VOTES),
         strip=_strip(example) if is_number else None,
-        decided=_decided(example.decision),
+        decided=f"{counted(len(ends), 'stored example')} decided",
         ends=[_found(end, is_number) for end in ends[:ENDS]],
         more_ends=_more_ends(ends[ENDS:]),
         columns=counted(len(features), "column"),
@@ -129,11 +129,11 @@ def _strip(example: HardExample) -> Strip | None:
     if not found or true is None or answered is None:
         return None
     scale = axis([v for v, _ in found] + [true, answered], tight=True)
-    heaviest = max(w or 0.0 for _, w in found) or 1.0
+    heaviest = max(w for _, w in found) or 1.0
     ends = [
         Pin(
-            style=f"{_left(scale.at(v))};opacity:{0.25 + 0.75 * (w or 0.0) / heaviest:.2f}",
-            title=number(v) if w is None else f"{number(v)}, weight {percent(w)}",
+            style=f"{_left(scale.at(v))};opacity:{0.25 + 0.75 * w / heaviest:.2f}",
+            title=f"{number(v)}, weight {percent(w)}",
         )
         for v, w in found
     ]
@@ -145,29 +145,20 @@ def _left(share: float) -> str:
     return f"left:{100 * share:.2f}%"
 
 
-def _decided(decision: Decision) -> str:
-    """Return how many examples decided, and for how many trees that is known if not for all."""
-    examples = f"{counted(len(decision.ends), 'stored example')} decided"
-    if decision.is_whole:
-        return examples
-    return f"{examples} {count(decision.known)} of {counted(decision.trees, 'tree')}"
-
-
 def _found(end: End, is_number: bool) -> Found:
     return Found(
         label=_value(end.label, is_number),
         distance=_value(end.distance),
-        weight=ABSENT if end.weight is None else percent(end.weight),
+        weight=percent(end.weight),
         trees=count(end.trees),
         arrival=end.arrival,
     )
 
 
 def _more_ends(ends: Sequence[End]) -> str:
-    weights = [end.weight for end in ends if end.weight is not None]
-    if len(weights) < len(ends) or not ends:
-        return _more(len(ends))
-    return f"{_more(len(ends))}, with {percent(sum(weights))} of the weight"
+    if not ends:
+        return ""
+    return f"{_more(len(ends))}, with {percent(sum(end.weight for end in ends))} of the weight"
 
 
 def _more(n: int) -> str:
