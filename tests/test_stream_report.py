@@ -155,7 +155,7 @@ def test_a_card_shows_the_examples_that_decided():
     number = replace(regressed().hardest[0], decision=Decision((End(3, 1.5, 0.5, 50, 1.0),)))
     text = page(regressed(hardest=[number]))
     assert "1 stored example decided" in text
-    assert 'title="1.5, weight 100.0 %"' in text
+    assert 'title="1.500, weight 100.0 %"' in text
     many = tuple(End(i, "b", 0.5, 1, 0.1) for i in range(10))
     text = page(classified(hardest=[replace(example, decision=Decision(many))]))
     assert "and 2 more, with 20.0 % of the weight" in text
