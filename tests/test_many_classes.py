@@ -33,7 +33,7 @@ print(peak() - before)
 
 
 def test_predictions_among_many_classes_need_little_memory():
-    # 2,000 rows of 30,000 shares are 458 MB; 0 MB were seen.
+    # 2,000 rows of 30,000 shares are 458 MB; nearly nothing is expected.
     done = subprocess.run(
         [sys.executable, "-c", MEASURED], capture_output=True, text=True, check=True, timeout=600
     )

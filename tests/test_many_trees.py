@@ -42,7 +42,7 @@ print(peak() - before)
 
 
 def test_rows_that_many_trees_answer_are_taken_a_few_at_a_time():
-    # What 20,000 trees find for 1,000 rows is 305 MB; 64 MB were seen.
+    # What 20,000 trees find for 1,000 rows is 305 MB; the bound is 64 MB a block.
     done = subprocess.run(
         [sys.executable, "-c", MEASURED], capture_output=True, text=True, check=True, timeout=600
     )

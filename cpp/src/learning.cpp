@@ -222,8 +222,8 @@ void BoundaryForest::learn_rows(Learning& learning, const RowsView& rows, const 
         learning.block.lock();
       }
       // The first n_T examples make a block of their own: with the last of them the trees begin.
-      std::size_t n = std::min({rows.n - begin, block_rows(progress_.seen),
-                                schedule_.block_end(progress_.seen) - progress_.seen});
+      std::size_t n = std::min<std::size_t>({rows.n - begin, block_rows(progress_.seen),
+                                             schedule_.block_end(progress_.seen) - progress_.seen});
       if (!planted()) n = std::min<std::size_t>(n, params_.n_T - progress_.seen);
       if (asked.out != nullptr) n = std::min(n, answered_block_rows());
       learn_block(rows.slice(begin, n, params_.n_features), labels + begin * params_.label_length,

@@ -283,7 +283,7 @@ std::vector<std::shared_ptr<const TreeSettings>> BoundaryForest::restored_settin
   for (const std::uint32_t which : state.tree_weights)
     require(which < n, "tree_weights: a tree has weights that are not there");
   for (const LogWeight log : state.log_weights)
-    require(std::abs(log) <= most_log_weight, "log_weights is out of range");
+    require(log >= -most_log_weight && log <= most_log_weight, "log_weights is out of range");
   std::vector<std::shared_ptr<const TreeSettings>> settings;
   for (std::size_t i = 0; i < n; ++i) {
     const auto begin = state.log_weights.begin() + static_cast<std::ptrdiff_t>(i * D);

@@ -17,7 +17,7 @@ ADAPTIVE_CONSTRAINTS: dict[str, list[Any]] = {
     "weights": [StrOptions({"distance", "uniform", "auto"})],
 }
 
-# What measurement found best on tables of all kinds: docs/learned-distance.md has the figures.
+# What measurement found best on tables of all kinds; `make bench SECTIONS=learned` measures it.
 FOR_TABLES: Mapping[str, Any] = {
     "n_estimators": 100,
     "feature_weights": "learned",
