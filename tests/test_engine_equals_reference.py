@@ -139,13 +139,13 @@ def assert_same_trees(forest, oracle):
         assert state["arrivals"].tolist() == [node.arrival for node in oracle.buffer]
         assert all(len(examples) == 0 for examples, _ in trees_in(state))
         return
-    for (examples, parents), tree in zip(trees_in(state), oracle.trees, strict=True):
+    for (examples, parents), tree in zip(trees_in(state), oracle.all_trees, strict=True):
         # In order of creation, so children come in the same order under the same parents.
         assert state["arrivals"][examples].tolist() == [v.arrival for v in tree.nodes]
         position = {id(v): i for i, v in enumerate(tree.nodes)}
         expected = [position[id(v.parent)] for v in tree.nodes[1:]]
         assert parents[1:].tolist() == expected
-    kept = {v.arrival: v for tree in oracle.trees for v in tree.nodes}
+    kept = {v.arrival: v for tree in oracle.all_trees for v in tree.nodes}
     assert state["arrivals"].tolist() == sorted(kept)
     for row, label, arrival in zip(
         state["positions"], state["labels"], state["arrivals"], strict=True

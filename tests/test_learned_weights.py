@@ -124,7 +124,7 @@ def test_instruction_sets_and_blocks_of_rows_change_nothing(path, isa):
     assert run.stdout.strip() == all_of_them()
 
 
-@pytest.mark.parametrize("cut", [3, 62, 100, 125, 240, 499, 500])
+@pytest.mark.parametrize("cut", [3, 62, 100, 125, 133, 240, 499, 500])
 @pytest.mark.parametrize("task", TASKS)
 def test_copies_and_files_go_on_as_the_forest_itself(task, cut, tmp_path):
     before = taught(task, end=cut)
@@ -230,6 +230,31 @@ def test_weights_are_those_of_scaled_columns():
     weighted = forest("regress", feature_weights=weights).fit(X[:N], y[:N])
     scaled = forest("regress", feature_weights=None).fit(X[:N] * np.sqrt(weights), y[:N])
     assert weighted.apply(X[N:]).tolist() == scaled.apply(X[N:] * np.sqrt(weights)).tolist()
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200])
+def test_targets_of_any_size_teach_the_same_weights(scale):
+    X, y = stream("regress")
+    moderate, other = forest("regress").fit(X, y), forest("regress").fit(X, y * scale)
+    assert moderate.feature_weights_.max() > 2 * moderate.feature_weights_.min()
+    assert np.allclose(other.feature_importances_, moderate.feature_importances_, atol=0.05)
+
+
+def test_trees_are_grown_anew_in_steps_and_take_over_together():
+    X, y = stream("classify")
+    learner = forest("classify", n_estimators=20).partial_fit(X[:125], y[:125])
+    before = [len(nodes) for nodes, _ in learner.trees()]
+    weights = learner.feature_weights_
+    growing = []
+    for i in range(125, 142):
+        state = learner.fitted.engine.snapshot().state(with_positions=False)
+        growing.append(len(state["tree_sizes"]) - 20)
+        after = [len(nodes) for nodes, _ in learner.trees()]
+        if growing[-1]:  # those that answer have gone on as they were
+            assert all(new >= old for new, old in zip(after, before, strict=True))
+        learner.partial_fit(X[i : i + 1], y[i : i + 1])
+    assert growing == [0, *(-(-20 * j // 16) for j in range(1, 16)), 0]
+    assert not np.array_equal(weights, np.ones(5))
 
 
 def test_retrieval_has_no_labels_to_learn_weights_from():

@@ -133,7 +133,7 @@ def test_given_weights_are_the_references(case):
 
 
 @settings(max_examples=6, deadline=None, derandomize=True)
-@given(cases("learned", 140))
+@given(cases("learned", 150))
 def test_learned_weights_are_the_references(case):
     assert_same(*both(case), case)
 
@@ -141,9 +141,9 @@ def test_learned_weights_are_the_references(case):
 @pytest.mark.parametrize("task", ["classify", "outputs"])
 def test_weights_learned_again_are_the_references(task):
     """At the second decision trees have been grown anew once before."""
-    X, y = rows_and_labels(np.random.default_rng(5), 262, "float32", task, [1.0, 50.0, 1e-3])
+    X, y = rows_and_labels(np.random.default_rng(5), 282, "float32", task, [1.0, 50.0, 1e-3])
     case = {
-        "task": task, "X": X[:255], "y": y[:255], "queries": X[250:], "epsilon": 0.0,
+        "task": task, "X": X[:275], "y": y[:275], "queries": X[270:], "epsilon": 0.0,
         "label_metric": "discrete" if task == "classify" else "euclidean",
         "n_T": 3, "k": 50, "seed": 3, "n_jobs": 2, "offline": False, "cuts": [124, 126],
         "feature_weights": "learned", "max_samples": 0.5, "weights": "auto",

@@ -3,7 +3,7 @@
 // Votes: each power p of the weights 1 / d^p is tried on the rows before a decision, by what the trees
 // say of them before they learn them; the power with the fewest mistakes, or the least squared error,
 // is used from then on. Weights of features: see weight_learning.hpp; if they change, all trees are
-// grown anew with them.
+// grown anew with them (regrowing.cpp).
 #include <cmath>
 #include <limits>
 
@@ -19,17 +19,15 @@ void BoundaryForest::decide(const Run& run) {
     adaptation.power = best_power();
     std::fill(adaptation.errors.begin(), adaptation.errors.end(), 0.0);
   }
-  if (learn_weights(run)) regrow_all(run);
+  learn_weights(run);
 }
 
-// Tells whether the weights have changed.
-bool BoundaryForest::learn_weights(const Run& run) {
+void BoundaryForest::learn_weights(const Run& run) {
   Adaptation& adaptation = progress_.adaptation;
-  if (!adaptation.window.is_kept()) return false;
+  if (!adaptation.window.is_kept()) return;
   const auto changed = boundary_forest::learn_weights(
       adaptation.window, params_, adaptation.settings->log_weights, threads(run));
   if (changed) adaptation.settings = settings_with(*changed);
-  return changed.has_value();
 }
 
 std::shared_ptr<const TreeSettings> BoundaryForest::settings_with(

@@ -274,6 +274,8 @@ void BoundaryForest::learn_block(const RowsView& rows, const double* labels, con
     if (progress_.seen == params_.n_T) BFInitialization(run);
   }
   if (schedule_.is_decision(progress_.seen)) decide(run);
+  if (const Arrival step = schedule_.growing_step(progress_.seen); step > 0)
+    grow_successors(step, Schedule::growing_steps, run);
 }
 
 // The threshold that each staged label meets: epsilon, or a tenth of the standard deviation of the

@@ -86,19 +86,36 @@ void BoundaryForest::succeed(std::span<const std::uint32_t> places) {
   }
 }
 
-// Every tree that answers anew, with the settings that hold now: from all stored examples that it may
-// learn, whichever tree has kept them, in the order of hash64(seed, place, generation, arrival).
-void BoundaryForest::regrow_all(const Run& run) {
+// A step of growing anew after the weights have changed: in each of `steps` steps some of the trees
+// get a successor with the new settings, and with the last all of these take over. A successor is grown
+// from all stored examples that it may learn, whichever tree has kept them, in the order of
+// hash64(seed, place, generation, arrival), and learns what arrives while it waits.
+void BoundaryForest::grow_successors(Arrival step, Arrival steps, const Run& run) {
+  const std::size_t n_T = params_.n_held();
+  const LogWeights& newest = progress_.adaptation.settings->log_weights;
+  std::vector<Grown> anew;
+  for (std::size_t i = 0; i < n_T; ++i) {
+    const BoundaryTree& old = *trees_[i].tree;
+    const bool is_its_turn = old.place() * steps / params_.n_T + 1 == step;
+    if (is_its_turn && old.settings()->log_weights != newest)
+      anew.push_back(make_tree(old.place(), old.generation() + 1, progress_.adaptation.settings));
+  }
+  grow_from_stored(anew, run);
+  trees_.reserve(trees_.size() + anew.size());
+  for (Grown& grown : anew) {
+    grown.answering = false;
+    trees_.push_back(std::move(grown));
+  }
+  if (step == steps) take_over();
+  close_block(store_.size());
+}
+
+void BoundaryForest::grow_from_stored(std::span<Grown> anew, const Run& run) {
+  if (anew.empty()) return;
   const std::vector<std::pair<Arrival, Slot>> stored = stored_by_arrival();
   std::vector<Slot> slots;
   for (const auto& [arrival, slot] : stored) slots.push_back(slot);
   const QueryRows examples(store_, slots);
-  replaced_.reserve(replaced_.size() + trees_.size());
-  trees_.reserve(trees_.size() + replaced_.capacity());  // so that taking back needs no memory
-  std::vector<Grown> anew;
-  for (const Grown& old : trees_)
-    anew.push_back(
-        make_tree(old.tree->place(), old.tree->generation() + 1, progress_.adaptation.settings));
   const Sieves sieves(examples, plain_, anew, [](const Grown& grown) { return &*grown.tree; });
   const std::size_t n_threads = params_.label_function ? 1 : threads(run);
   parallel_for(anew.size(), n_threads, [&](std::size_t i) {
@@ -113,13 +130,21 @@ void BoundaryForest::regrow_all(const Run& run) {
     for (const auto& [key, j] : keyed) order.push_back(j);
     grow(anew[i], examples, order, epsilon_now(), sieves.of(tree), run);
   });
-  for (std::size_t i = 0; i < anew.size(); ++i) {
-    anew[i].answering = trees_[i].answering;
-    anew[i].cost += trees_[i].cost;
-    std::swap(trees_[i], anew[i]);
-    replaced_.push_back(std::move(anew[i]));
+}
+
+// All trees that only grow take the places of those that answer.
+void BoundaryForest::take_over() {
+  const auto n_T = static_cast<std::ptrdiff_t>(params_.n_held());
+  replaced_.reserve(replaced_.size() + trees_.size());
+  trees_.reserve(trees_.size() + replaced_.capacity());  // so that taking back needs no memory
+  for (auto successor = trees_.begin() + n_T; successor != trees_.end(); ++successor) {
+    Grown& old = trees_[successor->tree->place() - params_.first_tree];
+    successor->answering = true;
+    successor->cost += std::exchange(old.cost, Counts{});
+    std::swap(old, *successor);
+    replaced_.push_back(std::move(*successor));
   }
-  close_block(store_.size());
+  trees_.resize(static_cast<std::size_t>(n_T));
 }
 
 // The examples that are stored as the learner sees it.

@@ -3,6 +3,8 @@
 //
 // Decisions come at 125 * 2^j arrivals, once the forest is planted: never at the end of a call, so that
 // how a stream is cut into batches cannot matter (promise 2). The part that decides is deciding.cpp.
+// After a decision for new weights, trees that have them are grown in steps, so that no arrival waits
+// for all of them; then they take over together (regrowing.cpp).
 #pragma once
 
 #include <algorithm>
@@ -29,6 +31,7 @@ class Schedule {
  public:
   explicit Schedule(const Params& params)
       : n_T_(params.n_T),
+        learns_weights_(params.has_learned_weights),
         decides_(params.has_learned_weights || tries_votes(params)),
         tries_votes_(tries_votes(params)) {}
 
@@ -43,16 +46,37 @@ class Schedule {
     return tries_votes_ && seen >= trial_of(decision_after(seen));
   }
 
+  // Which of the steps after the last decision comes at this number of arrivals, 1 to growing_steps;
+  // 0 for none.
+  static constexpr Arrival growing_steps = 16;
+  Arrival growing_step(Arrival seen) const {
+    const Arrival gap = growing_gap(seen);
+    const Arrival since = seen - decision_after(seen) / 2;
+    return gap > 0 && since % gap == 0 && since / gap <= growing_steps ? since / gap : 0;
+  }
+
   // A block that begins after `seen` arrivals must not go on beyond so many.
   Arrival block_end(Arrival seen) const {
     if (!decides_) return ~Arrival{0};
     const Arrival decision = decision_after(seen);
-    return tries_votes_ && seen < trial_of(decision) ? trial_of(decision) : decision;
+    Arrival end = tries_votes_ && seen < trial_of(decision) ? trial_of(decision) : decision;
+    if (const Arrival gap = growing_gap(seen); gap > 0) {
+      const Arrival step = (seen - decision / 2) / gap + 1;
+      if (step <= growing_steps) end = std::min(end, decision / 2 + step * gap);
+    }
+    return end;
   }
 
  private:
   static constexpr Arrival first_decision = 125;
   static constexpr Arrival longest_trial = 1000;
+
+  // Arrivals from step to step, a 256th of those before the last decision; 0 if there was none.
+  Arrival growing_gap(Arrival seen) const {
+    const Arrival last = decision_after(seen) / 2;
+    if (!learns_weights_ || last < first_decision || last < n_T_ || seen < last) return 0;
+    return std::max<Arrival>(last / 256, 1);
+  }
 
   static bool tries_votes(const Params& params) {
     return params.vote_weights == VoteWeights::automatic;
@@ -67,6 +91,7 @@ class Schedule {
   }
 
   Arrival n_T_;
+  bool learns_weights_;
   bool decides_;
   bool tries_votes_;
 };

@@ -310,11 +310,13 @@ class BoundaryForest : private Forkable {
   void resume_in_child() override;
   void close_block(Slot first);
   void decide(const Run& run);
-  bool learn_weights(const Run& run);
+  void learn_weights(const Run& run);
   void try_votes(Slot first, std::span<const Leaf> v);
   VotePower best_power() const;
   std::shared_ptr<const TreeSettings> settings_with(const LogWeights& log_weights) const;
-  void regrow_all(const Run& run);
+  void grow_successors(Arrival step, Arrival steps, const Run& run);
+  void grow_from_stored(std::span<Grown> anew, const Run& run);
+  void take_over();
   void publish();
   void rollback();
   bool may_fail() const { return settings_->d->may_fail() || params_.label_function; }

@@ -25,14 +25,22 @@ from typing import Any
 import numpy as np
 
 from boundary_forest.reference.metrics import (
+    Distances,
     added,
     euclidean_label_distance,
     metric,
     weighted_euclidean,
 )
 from boundary_forest.reference.randomness import fingerprint, hash64, is_learned, shuffled
-from boundary_forest.reference.votes import Votes, is_decision, shepard_weights, weighted_sum
-from boundary_forest.reference.weights import WINDOW, learned_weights, weights_of
+from boundary_forest.reference.votes import (
+    GROWING_STEPS,
+    Votes,
+    growing_step,
+    is_decision,
+    shepard_weights,
+    weighted_sum,
+)
+from boundary_forest.reference.weights import WINDOW, Logs, learned_weights, weights_of
 
 Row = Any  # a 1-D numpy array
 Examples = Any  # (position, label) by arrival: a list or a dict
@@ -50,6 +58,8 @@ class Node:
 class BoundaryTree:
     def __init__(self, forest: BoundaryForest, place: int, generation: int, root: Node) -> None:
         self.forest, self.place, self.generation, self.nodes = forest, place, generation, [root]
+        self.log_weights = forest.log_weights  # those in use when it was made
+        self.d = forest.metric_of(self.log_weights)
 
     @property
     def key(self) -> tuple[int, ...]:
@@ -62,7 +72,7 @@ class BoundaryTree:
         while True:
             A_v = v.children + ([v] if len(v.children) < self.forest.k else [])
             self.forest.comparisons += len(v.children)
-            v_min = self.forest.argmin(A_v, y, self.key, seen)
+            v_min = self.forest.argmin(A_v, y, self.d, self.key, seen)
             if v_min is v:
                 return v
             v = v_min
@@ -103,14 +113,14 @@ class BoundaryForest:
     ) -> None:
         self.n_T, self.k, self.seed, self.epsilon, self.E = n_T, k, seed, epsilon, E
         self.d, self.distance = metric(d, p)
-        self.plain_d = self.d
         self.learns_weights = isinstance(feature_weights, str)
         if feature_weights is not None and not self.learns_weights:
             self.d = weighted_euclidean(np.asarray(feature_weights, dtype=np.float64))
         self.d_c = d_c or euclidean_label_distance
         self.max_samples = max_samples
         self.votes = Votes(weights, n_T, E)
-        self.log_weights: list[int] = []  # in use, if they are learned; none: the plain metric
+        self.log_weights: Logs = []  # of new trees, if they are learned; none: the plain metric
+        self.successors: dict[int, BoundaryTree] = {}  # which grow, and do not answer yet
         self.window: list[Row] = []  # the last arrivals, if weights are learned from them
         self.trees: list[BoundaryTree] = []
         self.buffer: list[Node] = []
@@ -121,9 +131,9 @@ class BoundaryForest:
     def seen(self) -> int:
         return len(self.labels)
 
-    def argmin(self, A: list[Node], y: Row, tree: tuple[int, ...], seen: int) -> Node:
+    def argmin(self, A: list[Node], y: Row, d: Distances, tree: tuple[int, ...], seen: int) -> Node:
         """The node of A closest to y; ties by a priority that is random, but not by chance."""
-        reduced = self.d(y, np.stack([w.x for w in A]))
+        reduced = d(y, np.stack([w.x for w in A]))
         least = min(reduced)
         ties = [w for w, r in zip(A, reduced, strict=True) if r == least]
         if len(ties) == 1:
@@ -135,7 +145,7 @@ class BoundaryForest:
         """The locally closest node of each tree, on which E works."""
         if not self.trees:
             self.comparisons += len(self.buffer)
-            return [self.argmin(self.buffer, y, (0,), self.seen)] * self.n_T
+            return [self.argmin(self.buffer, y, self.d, (0,), self.seen)] * self.n_T
         return [tree.BTQuery(y, self.seen) for tree in self.trees]
 
     def learns(self, i: int, arrival: int) -> bool:
@@ -151,6 +161,9 @@ class BoundaryForest:
                     v.append(tree.BTTrain(y, c, a, a, epsilon))
                 elif is_trial:
                     v.append(tree.BTQuery(y, a))
+            for i, tree in self.successors.items():
+                if self.learns(i, a):
+                    tree.BTTrain(y, c, a, a, epsilon)
             if is_trial:
                 self.votes.hold_against(c, lambda p: self.answer(y, v, p))
         else:
@@ -159,6 +172,7 @@ class BoundaryForest:
                 self.BFInitialization()
         if is_decision(self.seen, self.n_T):
             self.decide()
+        self.grow_successors(growing_step(self.seen, self.n_T))
 
     def take_note_of(self, y: Row, c: Row) -> None:
         self.labels.append(c)
@@ -194,7 +208,12 @@ class BoundaryForest:
     @property
     def stored(self) -> dict[int, tuple[Row, Row]]:
         """By arrival: what some tree has."""
-        return {v.arrival: (v.x, v.c) for tree in self.trees for v in tree.nodes}
+        return {v.arrival: (v.x, v.c) for tree in self.all_trees for v in tree.nodes}
+
+    @property
+    def all_trees(self) -> list[BoundaryTree]:
+        """Those that answer, then those that only grow."""
+        return [*self.trees, *self.successors.values()]
 
     def regrow(self, i: int, order: list[int], generation: int) -> None:
         """Tree i anew, from stored examples in this order; what no tree has is stored no more."""
@@ -205,30 +224,34 @@ class BoundaryForest:
     def decide(self) -> None:
         if self.votes.is_auto:
             self.votes.choose(variances(self.labels) if len(self.labels[0]) > 1 else np.ones(1))
-        if self.learn_weights():
-            self.regrow_all()
+        self.learn_weights()
 
-    def learn_weights(self) -> bool:
-        """Whether the weights have changed."""
-        before = self.log_weights
+    def learn_weights(self) -> None:
         if self.learns_weights:
             X, C = np.array(self.window), np.array(self.labels[-len(self.window) :])
+            classes = self.E == "shepard_vote"
             self.log_weights = learned_weights(
-                X, C, before, seen=self.seen, seed=self.seed, classes=self.E == "shepard_vote"
+                X, C, self.log_weights, seen=self.seen, seed=self.seed, classes=classes
             )
-            weights = weights_of(self.log_weights)
-            self.d = weighted_euclidean(weights) if self.log_weights else self.plain_d
-        return self.log_weights != before
 
-    def regrow_all(self) -> None:
-        """All trees anew, each from what it may learn of all that is stored, in its own order."""
-        stored, anew = self.stored, []
+    def metric_of(self, log_weights: Logs) -> Distances:
+        return weighted_euclidean(weights_of(log_weights)) if log_weights else self.d
+
+    def grow_successors(self, step: int) -> None:
+        """If weights have changed: some trees anew at each step, which take over with the last.
+
+        A tree is grown from what it may learn of all that is stored, in an order of its own.
+        """
+        stored, steps = self.stored if step else {}, GROWING_STEPS
         for i, tree in enumerate(self.trees):
-            generation = tree.generation + 1
-            sample = [(hash64(self.seed, i, generation, a), a) for a in stored if self.learns(i, a)]
-            order = [a for _, a in sorted(sample)] or [min(stored)]
-            anew.append(self.grow(i, generation, order, stored))
-        self.trees = anew
+            if i * steps // self.n_T + 1 == step and tree.log_weights != self.log_weights:
+                g = tree.generation + 1
+                keyed = [(hash64(self.seed, i, g, a), a) for a in stored if self.learns(i, a)]
+                order = [a for _, a in sorted(keyed)] or [min(stored)]
+                self.successors[i] = self.grow(i, g, order, stored)
+        if step == steps:
+            self.trees = [self.successors.get(i, tree) for i, tree in enumerate(self.trees)]
+            self.successors = {}
 
     def threshold(self, n: int) -> float:
         """Epsilon, or a tenth of the standard deviation of the first n labels (Welford)."""
@@ -242,14 +265,20 @@ class BoundaryForest:
 
     # E, the three estimators
 
+    def reduced(self, y: Row, v: list[Node]) -> list[float]:
+        """The reduced distances of the trees' answers, each by its tree's metric."""
+        metrics = [tree.d for tree in self.trees] or [self.d] * self.n_T
+        return [d(y, v_i.x[None])[0] for d, v_i in zip(metrics, v, strict=True)]
+
     def weights(self, y: Row, v: list[Node], p: float) -> list[float]:
         """Of the trees' answers, in proportion to 1 / d^p."""
-        return shepard_weights([self.distance(self.d(y, v_i.x[None])[0], len(y)) for v_i in v], p)
+        return shepard_weights([self.distance(r, len(y)) for r in self.reduced(y, v)], p)
 
     def answer(self, y: Row, v: list[Node], p: float) -> Row:
         """The share of each class that the trees name, by code; or a label."""
         if self.E == "nearest":
-            return min((self.d(y, v_i.x[None])[0], v_i.arrival, id(v_i), v_i) for v_i in v)[3].c
+            reduced = self.reduced(y, v)
+            return min(zip(reduced, v, strict=True), key=lambda at: (at[0], at[1].arrival))[1].c
         if self.E == "shepard_mean":
             return self.mean(v, self.weights(y, v, p))
         return self.shares(v, self.weights(y, v, p), 1 + max(int(v_i.c[0]) for v_i in v))
@@ -277,8 +306,9 @@ class BoundaryForest:
         return np.where(np.isfinite(mean), mean, np.clip(large, np.min(C, 0), np.max(C, 0)))
 
     def nearest(self, y: Row) -> tuple[float, int]:
-        found = ((self.d(y, v.x[None])[0], v.arrival) for v in self.BFQuery(y))
-        reduced, arrival = min(found)
+        v = self.BFQuery(y)
+        arrivals = [v_i.arrival for v_i in v]
+        reduced, arrival = min(zip(self.reduced(y, v), arrivals, strict=True))
         return self.distance(reduced, len(y)), arrival
 
 

@@ -30,6 +30,16 @@ def decision_after(seen: int, n_T: int) -> int:
     return decision
 
 
+GROWING_STEPS = 16
+
+
+def growing_step(seen: int, n_T: int) -> int:
+    """Which step after the last decision this number of arrivals is, from 1 on; 0 for none."""
+    last = decision_after(seen, n_T) // 2
+    step, rest = divmod(seen - last, max(last // 256, 1))
+    return step if is_decision(last, n_T) and rest == 0 and step <= GROWING_STEPS else 0
+
+
 def shepard_weights(d: list[float], p: float) -> list[float]:
     """1 / d^p, where 1 is the largest; examples at distance 0 decide alone."""
     least = min(d)

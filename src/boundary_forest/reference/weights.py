@@ -27,6 +27,7 @@ STEPS, ROWS_PER_STEP = 30, 100
 FIRST_STEP = 14.0  # sixteenths of an octave: e^0.6
 LOWEST = -184.0  # beside the largest: e^-8
 FARTHEST = 8.0  # standard deviations
+RELUCTANCE = 1 + 1 / 64  # to take what is learned rather than half of it
 MOST = 190 * 16
 
 # --- logarithms -----------------------------------------------------------------------------------
@@ -141,10 +142,12 @@ class Learning:
         self.C = C.tolist() if classes else self.standardised_labels(C)
 
     def standardised_labels(self, C: Any) -> Any:
+        with np.errstate(over="ignore"):
+            C = np.ldexp(C, -np.frexp(abs(C[: self.cut]).max(axis=0))[1])  # of a moderate size
         known = C[: self.cut]
         mean = in_order(known) / len(known)
         deviations = np.sqrt(in_order((known - mean) ** 2) / len(known))
-        scales = [1 / s if 0 < s < math.inf else 0.0 for s in deviations]
+        scales = [1 / s if s > 0 else 0.0 for s in deviations]
         return ((C - mean) * np.array(scales)).tolist()
 
     def choice(self, in_use: Logs) -> Logs:
@@ -152,8 +155,12 @@ class Learning:
         half = [-(-u // 2) for u in learned]
         best, least = in_use, self.validation_error(in_use)
         equal = self.scaled([0] * len(learned))
-        for candidate in ([], equal, self.scaled(learned), self.scaled(half)):
-            if candidate != in_use and (error := self.validation_error(candidate)) < least:
+        whole = self.scaled(learned)
+        for candidate in ([], equal, whole, self.scaled(half)):
+            error = self.validation_error(candidate)
+            if candidate is whole:
+                error *= RELUCTANCE
+            if candidate != in_use and error < least:
                 best, least = candidate, error
         return best
 
