@@ -117,7 +117,9 @@ inline nb::dict to_dict(BoundaryForest::State&& state, const Params& params, boo
       positions_to_numpy(std::move(state.window.positions), params.element_type, params.n_features);
   all["window_labels"] = to_numpy(std::move(state.window.labels), {n_window, params.label_length});
   all["vote_errors"] = to_numpy(std::move(state.vote_errors), {n_errors});
-  all["vote_power"] = static_cast<std::uint32_t>(state.vote_power);
+  all["vote_power"] = state.vote_rule;
+  const std::size_t n_losses = state.tree_losses.size();
+  all["tree_losses"] = to_numpy(std::move(state.tree_losses), {n_losses});
   return all;
 }
 

@@ -77,7 +77,8 @@ class Forest {
          std::size_t label_length, nb::object label_metric, const std::string& estimator,
          std::optional<double> epsilon, const std::string& element_type, std::uint64_t seed,
          nb::object metric, double p, const std::string& ids, double max_samples,
-         const std::string& vote_weights, const nb::object& feature_weights)
+         const std::string& vote_weights, const nb::object& feature_weights,
+         std::vector<std::uint32_t> lifetimes, std::uint32_t max_stored)
       : metric_(std::move(metric)), label_metric_(std::move(label_metric)), p_(p) {
     Params params;
     params.n_T = n_T;
@@ -107,6 +108,8 @@ class Forest {
     params.vote_weights = by_name<VoteWeights>(vote_weights, {{"distance", VoteWeights::distance},
                                                               {"uniform", VoteWeights::uniform},
                                                               {"auto", VoteWeights::automatic}});
+    params.lifetimes = std::move(lifetimes);
+    params.max_stored = max_stored;
     params.has_learned_weights = nb::isinstance<nb::str>(feature_weights);  // "learned"
     if (!params.has_learned_weights && !feature_weights.is_none())
       weights_ = to_vector<double>(feature_weights);
@@ -307,10 +310,9 @@ class Forest {
     }
     if (all.contains("vote_errors")) {
       state.vote_errors = to_vector<double>(all["vote_errors"]);
-      const auto power = nb::cast<std::uint32_t>(all["vote_power"]);
-      if (power >= std::size(vote_powers)) throw std::invalid_argument("vote_power does not exist");
-      state.vote_power = static_cast<VotePower>(power);
+      state.vote_rule = nb::cast<std::uint32_t>(all["vote_power"]);
     }
+    if (all.contains("tree_losses")) state.tree_losses = to_vector<double>(all["tree_losses"]);
     state.examples = {
         {}, to_vector<double>(all["labels"]), to_vector<Arrival>(all["arrivals"]), {}};
     if (all.contains("ids")) state.examples.ids = ids_from(all["ids"]);
@@ -464,18 +466,21 @@ NB_MODULE(_core, m) {
       .def(nb::init<std::uint32_t, std::optional<std::uint32_t>, std::size_t, std::size_t,
                     nb::object, const std::string&, std::optional<double>, const std::string&,
                     std::uint64_t, nb::object, double, const std::string&, double,
-                    const std::string&, const nb::object&>(),
+                    const std::string&, const nb::object&, std::vector<std::uint32_t>,
+                    std::uint32_t>(),
            nb::kw_only(), "n_estimators"_a, "max_children"_a.none(), "n_features"_a,
            "label_length"_a, "label_metric"_a, "estimator"_a, "epsilon"_a.none(), "element_type"_a,
            "seed"_a, "metric"_a, "p"_a, "ids"_a = "none", "max_samples"_a = 1.0,
            "vote_weights"_a = "distance", "feature_weights"_a = nb::none(),
+           "lifetimes"_a = nb::list(), "max_stored"_a = 0,
            nb::sig("def __init__(self, *, n_estimators: int, max_children: int | None, "
                    "n_features: int, label_length: int, label_metric: str | "
                    "collections.abc.Callable[..., float], estimator: str, epsilon: float | None, "
                    "element_type: str, seed: int, metric: str | int | "
                    "collections.abc.Callable[..., float], p: float, ids: str = 'none', "
                    "max_samples: float = 1.0, vote_weights: str = 'distance', feature_weights: "
-                   "numpy.typing.NDArray[numpy.float64] | str | None = None) -> None"))
+                   "numpy.typing.NDArray[numpy.float64] | str | None = None, lifetimes: "
+                   "collections.abc.Sequence[int] = [], max_stored: int = 0) -> None"))
       .def("learn", &Forest::learn, "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none(),
            nb::sig("def learn(self, X: numpy.typing.NDArray[typing.Any], y: "
                    "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "

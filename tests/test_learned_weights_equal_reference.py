@@ -69,6 +69,7 @@ def cases(draw, feature_weights, most_rows):
         "feature_weights": weights,
         "max_samples": draw(st.sampled_from([0.01, 0.3, 0.5, 1.0])),
         "weights": draw(st.sampled_from(VOTES)),
+        "lifetimes": (),
     }
 
 
@@ -76,7 +77,10 @@ def both(case):
     X, y, task = case["X"], case["y"], case["task"]
     own = "callable" if case["label_metric"] == "callable" else case["label_metric"]
     d_c = LABEL_METRICS[own]
-    same = {"epsilon": case["epsilon"], "seed": case["seed"], "max_samples": case["max_samples"]}
+    same = {
+        "epsilon": case["epsilon"], "seed": case["seed"], "max_samples": case["max_samples"],
+        "lifetimes": case.get("lifetimes", ()), "max_stored": case.get("max_stored", 0),
+    }  # fmt: skip
     E = ESTIMATORS.get(task, "shepard_mean")
     engine = _core.Forest(
         **same, n_estimators=case["n_T"], max_children=case["k"], n_features=X.shape[1],
@@ -103,8 +107,13 @@ def assert_same(engine, oracle, case):
     assert engine.stats()["comparisons"]["learn"] == oracle.comparisons
     assert_same_trees(engine, oracle)
     state = engine.snapshot().state()
-    assert [1.0, 0.0, 0.5, 2.0][state["vote_power"]] == oracle.votes.p
-    if oracle.votes.is_auto:
+    if oracle.judges:
+        assert state["vote_power"] == oracle.recent.rule
+        assert state["vote_errors"].tolist() == oracle.recent.errors
+        assert state["tree_losses"].tolist() == oracle.recent.losses
+    else:
+        assert [1.0, 0.0, 0.5, 2.0][state["vote_power"]] == oracle.votes.p
+    if oracle.votes.is_auto and not oracle.judges:
         errors = [np.broadcast_to(e, case["y"].shape[1]) for e in oracle.votes.errors.values()]
         assert state["vote_errors"].tolist() == np.concatenate(errors).tolist()
     if oracle.learns_weights:
@@ -115,7 +124,7 @@ def assert_same(engine, oracle, case):
     assert engine.apply(case["queries"], case["n_jobs"]).tolist() == found
     answers = engine.estimate(case["queries"], case["n_jobs"])
     for y, answer in zip(case["queries"], answers, strict=True):
-        expected = oracle.answer(y, oracle.BFQuery(y), oracle.votes.p).tolist()
+        expected = oracle.answer(y, oracle.BFQuery(y), oracle.ballot).tolist()
         assert answer.tolist() == expected + [0.0] * (len(answer) - len(expected))
 
 
@@ -146,7 +155,7 @@ def test_weights_learned_again_are_the_references(task):
         "task": task, "X": X[:275], "y": y[:275], "queries": X[270:], "epsilon": 0.0,
         "label_metric": "discrete" if task == "classify" else "euclidean",
         "n_T": 3, "k": 50, "seed": 3, "n_jobs": 2, "offline": False, "cuts": [124, 126],
-        "feature_weights": "learned", "max_samples": 0.5, "weights": "auto",
+        "feature_weights": "learned", "max_samples": 0.5, "weights": "auto", "lifetimes": (),
     }  # fmt: skip
     engine, oracle = both(case)
     assert oracle.log_weights  # the case is one where weights are worth it
@@ -167,4 +176,25 @@ def test_queries_of_another_type_are_compared_as_the_reference_compares_them(ele
         "max_samples": 0.5, "weights": "uniform",
     }  # fmt: skip
     case["queries"] = case["queries"].astype(np.float64)
+    assert_same(*both(case), case)
+
+
+@st.composite
+def forgetting_cases(draw, feature_weights, most_rows):
+    case = draw(cases(feature_weights, most_rows))
+    choices = st.sampled_from([0, 2, 3, 8, 16, 50, 100])
+    case["lifetimes"] = [draw(choices) for _ in range(case["n_T"])]
+    case["max_stored"] = draw(st.sampled_from([0, 4 * case["n_T"], 60]))
+    return {**case, "offline": False}
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(forgetting_cases(None, 260))
+def test_forests_that_forget_are_the_references(case):
+    assert_same(*both(case), case)
+
+
+@settings(max_examples=6, deadline=None, derandomize=True)
+@given(forgetting_cases("learned", 150))
+def test_forests_that_forget_and_learn_weights_are_the_references(case):
     assert_same(*both(case), case)

@@ -1,9 +1,9 @@
 // What a forest decides for itself, at the numbers of arrivals that adaptation.hpp gives.
 //
-// Votes: each power p of the weights 1 / d^p is tried on the rows before a decision, by what the trees
-// say of them before they learn them; the power with the fewest mistakes, or the least squared error,
-// is used from then on. Weights of features: see weight_learning.hpp; if they change, all trees are
-// grown anew with them (regrowing.cpp).
+// Votes: each rule of vote_rules.hpp is tried on rows before they are learned, by what the trees say of
+// them; the one with the fewest mistakes, or the least squared error, is used from then on. Weights of
+// features: see weight_learning.hpp; if they change, trees are grown anew with them (regrowing.cpp).
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -15,19 +15,24 @@ namespace boundary_forest {
 
 void BoundaryForest::decide(const Run& run) {
   Adaptation& adaptation = progress_.adaptation;
-  if (!adaptation.errors.empty()) {
-    adaptation.power = best_power();
+  if (schedule_.chooses_votes(progress_.seen)) {
+    adaptation.rule = best_rule();
     std::fill(adaptation.errors.begin(), adaptation.errors.end(), 0.0);
   }
-  learn_weights(run);
+  if (const Arrival n_rows = schedule_.weights_from(progress_.seen); n_rows > 0)
+    learn_weights(n_rows, run);
 }
 
-void BoundaryForest::learn_weights(const Run& run) {
+// What is learned at a doubling is for the trees that last; theirs are in use.
+void BoundaryForest::learn_weights(Arrival n_rows, const Run& run) {
   Adaptation& adaptation = progress_.adaptation;
-  if (!adaptation.window.is_kept()) return;
-  const auto changed = boundary_forest::learn_weights(
-      adaptation.window, params_, adaptation.settings->log_weights, threads(run));
-  if (changed) adaptation.settings = settings_with(*changed);
+  const TreeSettings* in_use = adaptation.settings.get();
+  if (params_.forgets() && schedule_.is_doubling(progress_.seen))
+    for (std::size_t i = params_.n_held(); i-- > 0 && !trees_.empty();)
+      if (params_.is_lasting(trees_[i].tree->place())) in_use = trees_[i].tree->settings().get();
+  const LogWeights chosen = boundary_forest::learn_weights(adaptation.window, n_rows, params_,
+                                                           in_use->log_weights, threads(run));
+  if (chosen != adaptation.settings->log_weights) adaptation.settings = settings_with(chosen);
 }
 
 std::shared_ptr<const TreeSettings> BoundaryForest::settings_with(
@@ -37,43 +42,99 @@ std::shared_ptr<const TreeSettings> BoundaryForest::settings_with(
       make_weighted_metric(weights_of(log_weights), params_.element_type), log_weights});
 }
 
-// The answers of every power to the staged examples from `first` on are held against their labels. A
-// class is right if no other has as large a share: so the order of classes does not matter.
+namespace {
+
+// Beyond it, errors are as good as infinite, and yet have a mean.
+constexpr double largest_error = 1e300;
+
+constexpr double rule_memory = 500.0;  // arrivals
+constexpr double tree_memory = 100.0;
+
+// The mean of what was so far and one more; the last `memory` count for most.
+void bring_up_to_date(double& mean, double value, Arrival n_before, double memory) {
+  mean += (value - mean) / std::min(static_cast<double>(n_before + 1), memory);
+}
+
+}  // namespace
+
+// The mistakes or squared errors of an answer by these weights, by output. A class is right if no other
+// has as large a share: so the order of classes does not matter.
+void BoundaryForest::errors_of(std::span<const Leaf> v, const Ballot& ballot, const double* label,
+                               std::span<double> errors) const {
+  StackMemory memory;
+  if (votes()) {
+    double right = 0.0;
+    double wrong = 0.0;
+    for (const Vote& vote : E_vote(v, ballot, &memory)) {
+      double& side = vote.code == *label ? right : wrong;
+      side = std::max(side, vote.share);
+    }
+    errors[0] = right > wrong ? 0.0 : 1.0;
+    return;
+  }
+  E_label(v, ballot, errors);
+  for (std::size_t c = 0; c < errors.size(); ++c)
+    errors[c] = (errors[c] - label[c]) * (errors[c] - label[c]);
+}
+
+// The answers of every rule to the staged examples from `first` on are held against their labels.
 void BoundaryForest::try_votes(Slot first, std::span<const Leaf> v) {
   const std::size_t n_T = params_.n_held();
   const std::size_t length = params_.label_length;
+  StackMemory memory;
+  std::pmr::vector<double> errors(length, &memory);
   for (std::size_t y = 0; y * n_T < v.size(); ++y) {
     const double* label = store_.label(first + static_cast<Slot>(y));
-    double* errors = progress_.adaptation.errors.data();
-    for (const VotePower power : vote_powers) {
-      StackMemory memory;
-      if (votes()) {
-        const std::pmr::vector<Vote> shares = E_vote(v.subspan(y * n_T, n_T), power, &memory);
-        double right = 0.0;
-        double wrong = 0.0;
-        for (const Vote& vote : shares) {
-          double& side = vote.code == *label ? right : wrong;
-          side = std::max(side, vote.share);
-        }
-        *errors += right > wrong ? 0.0 : 1.0;
-      } else {
-        std::pmr::vector<double> estimate(length, &memory);
-        E_label(v.subspan(y * n_T, n_T), power, estimate);
-        for (std::size_t c = 0; c < length; ++c)
-          errors[c] += (estimate[c] - label[c]) * (estimate[c] - label[c]);
-      }
-      errors += length;
+    double* sums = progress_.adaptation.errors.data();
+    for (const VoteRule& rule : vote_rules(params_)) {
+      errors_of(v.subspan(y * n_T, n_T), {rule.power}, label, errors);
+      for (const double error : errors) *sums++ += error;
     }
+  }
+}
+
+// The same at every arrival, for a forest that forgets: the rules' recent errors, and the trees' own.
+// Errors of several outputs are in units of the variances before.
+void BoundaryForest::judge(Arrival a, const double* label, std::span<const Leaf> v,
+                           const Spread& before) {
+  Adaptation& adaptation = progress_.adaptation;
+  StackMemory memory;
+  std::pmr::vector<double> errors(params_.label_length, &memory);
+  const auto total = [&] {
+    double sum = 0.0;
+    for (std::size_t c = 0; c < errors.size(); ++c) {
+      const double variance = errors.size() == 1 ? 1.0 : before.variance(c);
+      if (variance > 0.0) sum += errors[c] / variance;
+    }
+    return sum < largest_error ? sum : largest_error;
+  };
+  const Arrival n_before = a - params_.n_T;
+  std::vector<double> factors;
+  double* mean = adaptation.errors.data();
+  for (const VoteRule& rule : vote_rules(params_)) {
+    vote_factors(rule, adaptation.losses, params_, factors);
+    errors_of(v, {rule.power, factors}, label, errors);
+    bring_up_to_date(*mean++, total(), n_before, rule_memory);
+  }
+  const double* least = std::min_element(adaptation.errors.data(), mean);
+  if (*least < adaptation.errors[adaptation.rule])
+    adaptation.rule = static_cast<std::uint8_t>(least - adaptation.errors.data());
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    const double* answer = store_.label(v[i].example);
+    for (std::size_t c = 0; c < errors.size(); ++c)
+      errors[c] = votes() ? static_cast<double>(answer[c] != label[c])
+                          : (answer[c] - label[c]) * (answer[c] - label[c]);
+    bring_up_to_date(adaptation.losses[i], total(), n_before, tree_memory);
   }
 }
 
 // Errors of several outputs are added in units of their variances. Among equals the one in use wins,
 // else the first.
-VotePower BoundaryForest::best_power() const {
+std::uint8_t BoundaryForest::best_rule() const {
   const Adaptation& adaptation = progress_.adaptation;
   const std::size_t length = params_.label_length;
-  const auto error_of = [&](VotePower power) {
-    const double* errors = adaptation.errors.data() + static_cast<std::size_t>(power) * length;
+  const auto error_of = [&](std::size_t rule) {
+    const double* errors = adaptation.errors.data() + rule * length;
     double sum = 0.0;
     for (std::size_t c = 0; c < length; ++c) {
       const double variance = length == 1 ? 1.0 : progress_.spread.variance(c);
@@ -81,10 +142,10 @@ VotePower BoundaryForest::best_power() const {
     }
     return std::isnan(sum) ? std::numeric_limits<double>::infinity() : sum;
   };
-  VotePower best = adaptation.power;
-  for (const VotePower power : vote_powers)
-    if (error_of(power) < error_of(best)) best = power;
-  return best;
+  std::size_t best = adaptation.rule;
+  for (std::size_t rule = 0; rule < vote_rules(params_).size(); ++rule)
+    if (error_of(rule) < error_of(best)) best = rule;
+  return static_cast<std::uint8_t>(best);
 }
 
 BoundaryForest::Features BoundaryForest::features() {

@@ -37,8 +37,9 @@ Hash128 digest_of(const Adaptation& adaptation, const Params& params,
   const Window& window = adaptation.window;
   if (adaptation.errors.empty() && !window.is_kept()) return {0, 0};
   Hash128 hash = beginning;
-  absorb(hash, static_cast<std::uint64_t>(adaptation.power));
+  absorb(hash, adaptation.rule);
   for (const double error : adaptation.errors) absorb(hash, std::bit_cast<std::uint64_t>(error));
+  for (const double loss : adaptation.losses) absorb(hash, std::bit_cast<std::uint64_t>(loss));
   for (const LogWeight log : adaptation.settings->log_weights)
     absorb(hash, static_cast<std::uint64_t>(log));
   for (Arrival a = window.begin(); a < window.end(); ++a)

@@ -14,6 +14,8 @@ BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
     : params_((params.validate(), params)),
       settings_(std::make_shared<TreeSettings>(TreeSettings{std::move(d)})),
       schedule_(params),
+      lifetimes_(params),
+      bound_(params),
       plain_(plain_path()),
       store_(params.element_type, params.n_features, params.label_length, params.ids),
       publication_(params) {
@@ -26,9 +28,11 @@ BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
   adaptation.settings = settings_;
   if (params.has_learned_weights)
     adaptation.window = Window(store_.row_bytes(), params.label_length);
-  if (params.vote_weights == VoteWeights::uniform) adaptation.power = VotePower::zero;
+  if (params.vote_weights == VoteWeights::uniform) adaptation.rule = 1;
   if (params.vote_weights == VoteWeights::automatic)
-    adaptation.errors.assign(std::size(vote_powers) * params.label_length, 0.0);
+    adaptation.errors.assign(
+        vote_rules(params).size() * (params.forgets() ? 1 : params.label_length), 0.0);
+  if (schedule_.judges()) adaptation.losses.assign(params.n_held(), 0.0);
   publish();
 }
 
@@ -77,39 +81,51 @@ void BoundaryForest::BFInitialization(const Run& run) {
 // The n staged examples from `first` on, in order of arrival. Where v is not null, v[y * n_T + i]
 // becomes what tree i would have answered to example y, also if it does not learn it.
 void BoundaryForest::BFTrain(Slot first, std::size_t n, const Run& run, Leaf* v) {
-  const std::size_t n_T = params_.n_held();
   StackMemory memory;
   const QueryRows examples(store_, first, n, &memory);
   const std::pmr::vector<double> epsilon = thresholds(first, n, &memory);
-  const Sieves sieves(examples, plain_, trees_, [](const Grown& grown) { return &*grown.tree; });
+  const Sieves sieves(
+      examples, plain_, trees_, [](const Grown& grown) { return &*grown.tree; },
+      progress_.adaptation.settings->d.get());
+  const Block block{examples, epsilon, sieves, v};
+  if (params_.forgets()) return train_places(block, run);
   for_each_tree(run, [&](std::size_t i, Grown& grown) {
-    BoundaryTree& tree = *grown.tree;
-    const bool asked = v != nullptr && grown.answering;
-    const auto learns = [&](std::size_t y) {
-      return params_.learns(tree.place(), progress_.seen + y);
-    };
-    if (const Sieve* sieve = sieves.of(tree)) {
-      std::vector<std::uint32_t> some;
-      std::span<const std::uint32_t> rows = sieves.all_rows();
-      if (!asked && params_.max_samples < 1.0) {  // what it does not learn need not descend
-        std::copy_if(rows.begin(), rows.end(), std::back_inserter(some), learns);
-        rows = some;
-      }
-      BlockDescent block(examples, *sieve);
-      block.train(tree, rows, {progress_.seen, BlockDescent::Clock::Pace::block}, epsilon.data(),
-                  grown.cost, learns);
-      for (std::size_t y = 0; asked && y < n; ++y) v[y * n_T + i] = block.endings()[y].at;
-      return;
-    }
-    for (std::size_t y = 0; y < n; ++y) {
-      const std::uint64_t seen = progress_.seen + y;
-      if (!asked && !learns(y)) continue;
-      const Leaf v_i = learns(y)
-                           ? tree.BTTrain(examples, y, seen, epsilon[y], grown.cost)
-                           : tree.BTQuery({examples, y, seen, tree.size()}, grown.cost).second;
-      if (asked) v[y * n_T + i] = v_i;
-    }
+    train(grown, block, 0, static_cast<std::uint32_t>(n), i);
   });
+}
+
+// One tree, on rows begin to end of the block. It is the i-th of those that are held here.
+void BoundaryForest::train(Grown& grown, const Block& block, std::uint32_t begin, std::uint32_t end,
+                           std::size_t i) const {
+  const std::size_t n_T = params_.n_held();
+  BoundaryTree& tree = *grown.tree;
+  const bool asked = block.v != nullptr && grown.answering;
+  const auto learns = [&](std::size_t y) {
+    return params_.learns(tree.place(), progress_.seen + y);
+  };
+  const Sieve* sieve = block.sieves.of(tree);
+  if (sieve != nullptr && end - begin >= BlockDescent::worth_it) {
+    std::vector<std::uint32_t> some;
+    std::span<const std::uint32_t> rows = block.sieves.all_rows().subspan(begin, end - begin);
+    if (!asked && params_.max_samples < 1.0) {  // what it does not learn need not descend
+      std::copy_if(rows.begin(), rows.end(), std::back_inserter(some), learns);
+      rows = some;
+    }
+    BlockDescent descent(block.examples, *sieve);
+    descent.train(tree, rows, {progress_.seen, BlockDescent::Clock::Pace::block},
+                  block.epsilon.data(), grown.cost, learns);
+    for (std::size_t j = 0; asked && j < rows.size(); ++j)
+      block.v[rows[j] * n_T + i] = descent.endings()[j].at;
+    return;
+  }
+  for (std::uint32_t y = begin; y < end; ++y) {
+    const std::uint64_t seen = progress_.seen + y;
+    if (!asked && !learns(y)) continue;
+    const Leaf v_i = learns(y)
+                         ? tree.BTTrain(block.examples, y, seen, block.epsilon[y], grown.cost)
+                         : tree.BTQuery({block.examples, y, seen, tree.size()}, grown.cost).second;
+    if (asked) block.v[y * n_T + i] = v_i;
+  }
 }
 
 // An empty tree learns examples in the given order; the first becomes its root.
@@ -142,7 +158,7 @@ void BoundaryForest::learn_offline(const RowsView& rows, const double* labels, c
     const Slot first = store_.stage(rows.data, labels, rows.n, 0, ids);
     take_note_of(first, rows.n);
     progress_.seen = rows.n;
-    learn_weights(run);
+    if (params_.has_learned_weights) learn_weights(Window::capacity, run);
     const QueryRows examples(store_, first, rows.n);
     make_trees();
     const Sieves sieves(examples, plain_, trees_, [](const Grown& grown) { return &*grown.tree; });
@@ -156,6 +172,8 @@ void BoundaryForest::learn_offline(const RowsView& rows, const double* labels, c
       grow(grown, examples, order, epsilon_now(), sieves.of(*grown.tree), run);
     });
     close_block(first);
+    while (params_.max_stored > 0 && store_.n_living() > params_.max_stored && cut_oldest(run)) {
+    }
     publish();
   } catch (...) {
     rollback();
@@ -222,8 +240,10 @@ void BoundaryForest::learn_rows(Learning& learning, const RowsView& rows, const 
         learning.block.lock();
       }
       // The first n_T examples make a block of their own: with the last of them the trees begin.
-      std::size_t n = std::min<std::size_t>({rows.n - begin, block_rows(progress_.seen),
-                                             schedule_.block_end(progress_.seen) - progress_.seen});
+      std::size_t n = std::min<std::size_t>(
+          {rows.n - begin, block_rows(progress_.seen),
+           schedule_.block_end(progress_.seen) - progress_.seen,
+           bound_.block_end(progress_.seen, store_.n_living()) - progress_.seen});
       if (!planted()) n = std::min<std::size_t>(n, params_.n_T - progress_.seen);
       if (asked.out != nullptr) n = std::min(n, answered_block_rows());
       learn_block(rows.slice(begin, n, params_.n_features), labels + begin * params_.label_length,
@@ -248,7 +268,8 @@ void BoundaryForest::learn_block(const RowsView& rows, const double* labels, con
   const Slot first = store_.stage(rows.data, labels, rows.n, progress_.seen, ids, begin);
   StackMemory memory;
   const bool trial = planted && schedule_.is_trial(progress_.seen);
-  std::pmr::vector<Leaf> v(asked.out != nullptr || trial ? rows.n * n_T : 0, &memory);
+  const bool judges = planted && schedule_.judges();
+  std::pmr::vector<Leaf> v(asked.out != nullptr || trial || judges ? rows.n * n_T : 0, &memory);
   if (planted) {
     BFTrain(first, rows.n, run, v.empty() ? nullptr : v.data());
   } else if (!v.empty()) {
@@ -260,22 +281,39 @@ void BoundaryForest::learn_block(const RowsView& rows, const double* labels, con
           nearest_buffered(queries, y, first + static_cast<Slot>(y), progress_.seen + y, cost));
     publication_.count_queries(cost);
   }
+  if (asked.out != nullptr || judges) answer_and_judge(asked, begin, first, v, judges);
+  if (trial) try_votes(first, v);
   take_note_of(first, rows.n);
   progress_.seen += rows.n;
-  if (asked.out != nullptr)
-    for (std::size_t y = 0; y < rows.n; ++y)
-      answer(asked, progress_.adaptation.power, begin + y,
-             std::span<const Leaf>(v).subspan(y * n_T, n_T));
-  if (trial) try_votes(first, v);
   if (planted) {
     close_block(first);
   } else {
     for (Slot slot = first; slot < store_.size(); ++slot) store_.hold(slot);
     if (progress_.seen == params_.n_T) BFInitialization(run);
   }
-  if (schedule_.is_decision(progress_.seen)) decide(run);
+  if (this->planted()) decide(run);
   if (const Arrival step = schedule_.growing_step(progress_.seen); step > 0)
     grow_successors(step, Schedule::growing_steps, run);
+  if (this->planted()) keep_within_bound(run);
+}
+
+// Row by row, as votes that are judged may be weighed otherwise after each.
+void BoundaryForest::answer_and_judge(const Asked& asked, std::size_t begin, Slot first,
+                                      std::span<const Leaf> v, bool judges) {
+  const std::size_t n_T = params_.n_held();
+  StackMemory memory;
+  Spread before(progress_.spread, &memory);
+  std::vector<double> factors;
+  Ballot ballot = this->ballot(progress_.adaptation, factors);
+  for (std::size_t y = 0; y * n_T < v.size(); ++y) {
+    const std::span<const Leaf> v_y = v.subspan(y * n_T, n_T);
+    if (asked.out != nullptr) answer(asked, ballot, begin + y, v_y);
+    if (!judges) continue;
+    const double* label = store_.label(first + static_cast<Slot>(y));
+    judge(progress_.seen + y, label, v_y, before);
+    if (!votes()) before.add(label);
+    ballot = this->ballot(progress_.adaptation, factors);
+  }
 }
 
 // The threshold that each staged label meets: epsilon, or a tenth of the standard deviation of the

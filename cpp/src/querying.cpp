@@ -115,30 +115,37 @@ std::optional<Table<double>> BoundaryForest::answers(const RowsView& rows, const
   if (asked.shares) length = std::max(n_classes, asked.ranks.size());
   Table<double> out{rows.n, length};
   asked.out = &out;
-  const VotePower power = reading.version.adaptation.power;
+  std::vector<double> factors;
+  const Ballot ballot = this->ballot(reading.version.adaptation, factors);
   for_each_answer(rows, run, reading,
-                  [&](std::size_t row, std::span<const Leaf> v) { answer(asked, power, row, v); });
+                  [&](std::size_t row, std::span<const Leaf> v) { answer(asked, ballot, row, v); });
   return out;
 }
 
-void BoundaryForest::answer(const Asked& asked, VotePower power, std::size_t row,
+Ballot BoundaryForest::ballot(const Adaptation& adaptation, std::vector<double>& factors) const {
+  const VoteRule& rule = vote_rules(params_)[adaptation.rule];
+  if (!adaptation.losses.empty()) vote_factors(rule, adaptation.losses, params_, factors);
+  return {rule.power, factors};
+}
+
+void BoundaryForest::answer(const Asked& asked, const Ballot& ballot, std::size_t row,
                             std::span<const Leaf> v) const {
-  if (asked.ends != nullptr) put_ends(*asked.ends, power, row, v);
+  if (asked.ends != nullptr) put_ends(*asked.ends, ballot, row, v);
   const std::span<double> out = asked.out->row(row);
-  if (!votes()) return E_label(v, power, out);
+  if (!votes()) return E_label(v, ballot, out);
   StackMemory memory;
-  const std::pmr::vector<Vote> votes = E_vote(v, power, &memory);
+  const std::pmr::vector<Vote> votes = E_vote(v, ballot, &memory);
   if (asked.shares)
     for (const Vote& vote : votes) out[rank_of(vote.code, asked.ranks)] = vote.share;
   else
     out[0] = winner(votes, asked.ranks).code;
 }
 
-void BoundaryForest::put_ends(Ends& ends, VotePower power, std::size_t row,
+void BoundaryForest::put_ends(Ends& ends, const Ballot& ballot, std::size_t row,
                               std::span<const Leaf> v) const {
   StackMemory memory;
   std::ranges::copy(distances(v, &memory), ends.distances.row(row).begin());
-  std::ranges::copy(shares(v, power, &memory), ends.weights.row(row).begin());
+  std::ranges::copy(shares(v, ballot, &memory), ends.weights.row(row).begin());
   auto arrival = ends.arrivals.row(row).begin();
   auto label = ends.labels.row(row).begin();
   for (const Leaf& v_i : v) {
@@ -154,14 +161,14 @@ std::pmr::vector<double> BoundaryForest::distances(std::span<const Leaf> v,
   return d;
 }
 
-std::pmr::vector<Vote> BoundaryForest::E_vote(std::span<const Leaf> v, VotePower power,
+std::pmr::vector<Vote> BoundaryForest::E_vote(std::span<const Leaf> v, const Ballot& ballot,
                                               std::pmr::memory_resource* memory) const {
   std::pmr::vector<double> weights = distances(v, memory);
-  const double sum = shepard_weights(weights, power);
+  const double sum = shepard_weights(weights, ballot);
   return shepard_vote(v, weights, sum, store_, memory);
 }
 
-std::pmr::vector<double> BoundaryForest::shares(std::span<const Leaf> v, VotePower power,
+std::pmr::vector<double> BoundaryForest::shares(std::span<const Leaf> v, const Ballot& ballot,
                                                 std::pmr::memory_resource* memory) const {
   std::pmr::vector<double> weights = distances(v, memory);
   if (params_.estimator == Estimator::nearest) {  // the closest is put at 0, and decides alone
@@ -169,12 +176,12 @@ std::pmr::vector<double> BoundaryForest::shares(std::span<const Leaf> v, VotePow
     for (std::size_t i = 0; i < v.size(); ++i)
       weights[i] = static_cast<double>(v[i].example != closest);
   }
-  const double sum = shepard_weights(weights, power);
+  const double sum = shepard_weights(weights, ballot);
   for (double& weight : weights) weight /= sum;
   return weights;
 }
 
-void BoundaryForest::E_label(std::span<const Leaf> v, VotePower power,
+void BoundaryForest::E_label(std::span<const Leaf> v, const Ballot& ballot,
                              std::span<double> out) const {
   if (params_.estimator == Estimator::nearest) {
     std::copy_n(store_.label(nearest(v, store_).example), out.size(), out.begin());
@@ -182,7 +189,7 @@ void BoundaryForest::E_label(std::span<const Leaf> v, VotePower power,
   }
   StackMemory memory;
   std::pmr::vector<double> weights = distances(v, &memory);
-  const double sum = shepard_weights(weights, power);
+  const double sum = shepard_weights(weights, ballot);
   shepard_mean(v, weights, sum, store_, out);
 }
 
@@ -257,17 +264,18 @@ Paths BoundaryForest::paths(const RowsView& row) {
     const auto end = number + static_cast<std::ptrdiff_t>(path.places.columns);
     path.places.values.assign(std::exchange(number, end), end);
   }
-  const VotePower power = version.adaptation.power;
+  std::vector<double> factors;
+  const Ballot ballot = this->ballot(version.adaptation, factors);
   StackMemory memory;
-  const std::pmr::vector<double> weights = shares(v, power, &memory);
+  const std::pmr::vector<double> weights = shares(v, ballot, &memory);
   out.weights.assign(weights.begin(), weights.end());
   if (!votes()) {
     out.estimate = {1, params_.label_length};
-    E_label(v, power, out.estimate.row(0));
+    E_label(v, ballot, out.estimate.row(0));
     return out;
   }
   out.estimate.columns = 2;
-  for (const Vote& vote : E_vote(v, power, std::pmr::get_default_resource())) {
+  for (const Vote& vote : E_vote(v, ballot, std::pmr::get_default_resource())) {
     out.estimate.values.insert(out.estimate.values.end(),
                                {static_cast<double>(vote.code), vote.share});
     ++out.estimate.rows;

@@ -29,11 +29,8 @@ void BoundaryForest::regrow(std::span<const Regrowth> trees, const Run& run) {
         return grown.tree->place() == wanted.place && grown.answering == wanted.answering;
       };
       const auto at = std::find_if(trees_.begin(), trees_.end(), same_place);
-      std::uint32_t generation = 0;
-      for (const Grown& grown : trees_)
-        if (grown.tree->place() == wanted.place)
-          generation = std::max(generation, grown.tree->generation() + 1);
-      Grown grown = make_tree(wanted.place, generation, progress_.adaptation.settings);
+      Grown grown =
+          make_tree(wanted.place, next_generation(wanted.place), progress_.adaptation.settings);
       grown.answering = wanted.answering;
       const QueryRows examples(store_, slots);
       std::vector<std::uint32_t> order(slots.size());
@@ -97,7 +94,7 @@ void BoundaryForest::grow_successors(Arrival step, Arrival steps, const Run& run
   for (std::size_t i = 0; i < n_T; ++i) {
     const BoundaryTree& old = *trees_[i].tree;
     const bool is_its_turn = old.place() * steps / params_.n_T + 1 == step;
-    if (is_its_turn && old.settings()->log_weights != newest)
+    if (is_its_turn && params_.is_lasting(old.place()) && old.settings()->log_weights != newest)
       anew.push_back(make_tree(old.place(), old.generation() + 1, progress_.adaptation.settings));
   }
   grow_from_stored(anew, run);
@@ -106,45 +103,68 @@ void BoundaryForest::grow_successors(Arrival step, Arrival steps, const Run& run
     grown.answering = false;
     trees_.push_back(std::move(grown));
   }
+  // By place, also among those that will succeed trees of a lifetime.
+  std::sort(trees_.begin() + static_cast<std::ptrdiff_t>(n_T), trees_.end(),
+            [](const Grown& a, const Grown& b) { return a.tree->place() < b.tree->place(); });
   if (step == steps) take_over();
   close_block(store_.size());
 }
 
 void BoundaryForest::grow_from_stored(std::span<Grown> anew, const Run& run) {
   if (anew.empty()) return;
-  const std::vector<std::pair<Arrival, Slot>> stored = stored_by_arrival();
   std::vector<Slot> slots;
-  for (const auto& [arrival, slot] : stored) slots.push_back(slot);
+  for (const auto& [arrival, slot] : stored_by_arrival()) slots.push_back(slot);
   const QueryRows examples(store_, slots);
   const Sieves sieves(examples, plain_, anew, [](const Grown& grown) { return &*grown.tree; });
   const std::size_t n_threads = params_.label_function ? 1 : threads(run);
   parallel_for(anew.size(), n_threads, [&](std::size_t i) {
     const BoundaryTree& tree = *anew[i].tree;
-    std::vector<std::pair<std::uint64_t, std::uint32_t>> keyed;
-    for (std::uint32_t j = 0; j < stored.size(); ++j)
-      if (const Arrival a = stored[j].first; params_.learns(tree.place(), a))
-        keyed.emplace_back(hash64(params_.seed, tree.place(), tree.generation(), a), j);
-    if (keyed.empty()) keyed.emplace_back(0, 0);
-    std::sort(keyed.begin(), keyed.end());
-    std::vector<std::uint32_t> order;
-    for (const auto& [key, j] : keyed) order.push_back(j);
+    std::vector<std::uint32_t> order = own_order(tree, slots);
+    std::erase_if(order, [&](std::uint32_t j) {
+      return !params_.learns(tree.place(), store_.arrival(slots[j]));
+    });
+    if (order.empty()) order.push_back(0);
     grow(anew[i], examples, order, epsilon_now(), sieves.of(tree), run);
   });
 }
 
-// All trees that only grow take the places of those that answer.
+// The order in which a tree that is grown anew is shown stored examples: by hash64(seed, place,
+// generation, arrival).
+std::vector<std::uint32_t> BoundaryForest::own_order(const BoundaryTree& tree,
+                                                     std::span<const Slot> slots) const {
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> keyed(slots.size());
+  for (std::uint32_t j = 0; j < slots.size(); ++j)
+    keyed[j] = {hash64(params_.seed, tree.place(), tree.generation(), store_.arrival(slots[j])), j};
+  std::sort(keyed.begin(), keyed.end());
+  std::vector<std::uint32_t> order;
+  order.reserve(keyed.size());
+  for (const auto& [key, j] : keyed) order.push_back(j);
+  return order;
+}
+
+// Of a tree that is made at this place.
+std::uint32_t BoundaryForest::next_generation(std::uint32_t place) const {
+  std::uint32_t generation = 0;
+  for (const Grown& grown : trees_)
+    if (grown.tree->place() == place)
+      generation = std::max(generation, grown.tree->generation() + 1);
+  return generation;
+}
+
+// The successors of trees that last take the places of those that answer.
 void BoundaryForest::take_over() {
   const auto n_T = static_cast<std::ptrdiff_t>(params_.n_held());
   replaced_.reserve(replaced_.size() + trees_.size());
   trees_.reserve(trees_.size() + replaced_.capacity());  // so that taking back needs no memory
   for (auto successor = trees_.begin() + n_T; successor != trees_.end(); ++successor) {
+    if (!params_.is_lasting(successor->tree->place())) continue;
     Grown& old = trees_[successor->tree->place() - params_.first_tree];
     successor->answering = true;
     successor->cost += std::exchange(old.cost, Counts{});
     std::swap(old, *successor);
     replaced_.push_back(std::move(*successor));
   }
-  trees_.resize(static_cast<std::size_t>(n_T));
+  std::erase_if(trees_, [](const Grown& grown) { return !grown.tree; });
 }
 
 // The examples that are stored as the learner sees it.

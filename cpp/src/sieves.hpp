@@ -16,14 +16,17 @@ namespace boundary_forest {
 
 class Sieves {
  public:
-  // tree_of(entry) is the tree of an entry of `trees`. `rows` must outlive this.
+  // tree_of(entry) is the tree of an entry of `trees`. `rows` must outlive this. `more`: the metric of
+  // trees that may yet come, or null.
   template <class Trees, class TreeOf>
-  Sieves(const QueryRows& rows, bool plain, const Trees& trees, TreeOf&& tree_of) {
+  Sieves(const QueryRows& rows, bool plain, const Trees& trees, TreeOf&& tree_of,
+         const Metric* more = nullptr) {
     if (plain || rows.size() < BlockDescent::worth_it) return;
-    for (const auto& entry : trees) {
-      const Metric& d = tree_of(entry)->d();
+    const auto add = [&](const Metric& d) {
       if (find(d) == nullptr) sieves_.emplace_back(&d, d.sieve(rows));
-    }
+    };
+    for (const auto& entry : trees) add(tree_of(entry)->d());
+    if (more != nullptr) add(*more);
     all_rows_.resize(rows.size());
     std::iota(all_rows_.begin(), all_rows_.end(), 0);
   }

@@ -115,7 +115,8 @@ BoundaryForest::State BoundaryForest::state_of(const Version& version, std::span
 
 void BoundaryForest::put_adaptation(const Version& version, State& state) const {
   const Adaptation& adaptation = version.adaptation;
-  state.vote_power = adaptation.power;
+  state.vote_rule = adaptation.rule;
+  state.tree_losses = adaptation.losses;
   state.vote_errors = adaptation.errors;
   const Window& window = adaptation.window;
   if (!window.is_kept()) return;
@@ -249,8 +250,15 @@ Adaptation BoundaryForest::restored_adaptation(const State& state) const {
   for (const double error : state.vote_errors)
     require(error >= 0.0, "vote_errors has a bad number");
   adaptation.errors = state.vote_errors;
-  if (!adaptation.errors.empty()) adaptation.power = state.vote_power;
-  require(adaptation.power == state.vote_power, "vote_power does not fit the parameters");
+  require(state.tree_losses.size() == adaptation.losses.size(),
+          "tree_losses does not fit the parameters");
+  for (const double loss : state.tree_losses)
+    require(loss >= 0.0 && (!votes() || loss <= 1.0), "tree_losses has a bad number");
+  adaptation.losses = state.tree_losses;
+  require(adaptation.errors.empty() ? state.vote_rule == adaptation.rule
+                                    : state.vote_rule < vote_rules(params_).size(),
+          "vote_rule does not fit the parameters");
+  adaptation.rule = static_cast<std::uint8_t>(state.vote_rule);
   Window& window = adaptation.window;
   const std::size_t n =
       window.is_kept() ? std::min<std::uint64_t>(state.seen, Window::capacity) : 0;

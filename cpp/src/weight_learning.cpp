@@ -9,17 +9,18 @@
 
 #include "boundary_forest/rng.hpp"
 #include "boundary_forest/thread_pool.hpp"
+#include "standardised_rows.hpp"
 
 namespace boundary_forest {
 namespace {
 
-constexpr std::size_t fewest_rows = 125;  // to learn from and to choose by
-constexpr std::size_t n_near = 10;        // neighbours that estimate a label
-constexpr int n_steps = 30;               // of the descent
-constexpr std::size_t rows_per_step = 100;
-constexpr double first_step = 14.0;  // its largest component, e^0.6; later steps fall to 0
-constexpr double lowest = -184.0;    // beside the largest: e^-8
-constexpr double farthest = 8.0;     // standard deviations; outliers must not decide
+constexpr std::size_t fewest_rows = 125;    // to learn from and to choose by
+constexpr std::size_t n_near = 10;          // neighbours that estimate a label
+constexpr int n_steps = 30;                 // of the descent
+constexpr std::size_t rows_per_step = 100;  // half as many where weights are learned often
+constexpr double first_step = 14.0;         // its largest component, e^0.6; later steps fall to 0
+constexpr double lowest = -184.0;           // beside the largest: e^-8
+constexpr double farthest = 8.0;            // standard deviations; outliers must not decide
 // What is learned must lower the error by so much beside its half: trees do better with the latter
 // where the estimate finds both alike.
 constexpr double reluctance = 1.0 + 1.0 / 64.0;
@@ -51,27 +52,32 @@ struct Nearby {
 
 // A row to be estimated, which is not its own neighbour if it is among the rows.
 struct Estimated {
-  Position y;
+  const float* x;
   std::uint32_t row = nothing;
 };
 
-// The rows nearest to each query. Some queries go together, so that rows stay in cache meanwhile.
-std::vector<Nearby> nearest_rows(const Metric& d, std::span<const Estimated> queries,
-                                 std::span<const std::byte* const> rows, std::size_t n_threads) {
+// The rows nearest to each query, by weighted distances. Some queries go together, so that rows stay in
+// cache meanwhile.
+std::vector<Nearby> nearest_rows(std::span<const double> weights,
+                                 std::span<const Estimated> queries, const StandardisedRows& rows,
+                                 std::size_t n_threads) {
   constexpr std::size_t together = 10;
-  constexpr std::size_t tile = 64;
-  constexpr double far = std::numeric_limits<double>::infinity();  // so is NaN, as in a descent
+  constexpr std::size_t tile = StandardisedRows::tile;
+  std::vector<float> scales;
+  for (const double weight : weights) scales.push_back(static_cast<float>(std::sqrt(weight)));
   std::vector<Nearby> near(queries.size());
   parallel_for((queries.size() + together - 1) / together, n_threads, [&](std::size_t part) {
     const std::size_t end = std::min((part + 1) * together, queries.size());
-    double reduced[tile];
+    float reduced[tile];
     for (std::size_t begin = 0; begin < rows.size(); begin += tile) {
       const std::size_t n = std::min(tile, rows.size() - begin);
       for (std::size_t i = part * together; i < end; ++i) {
-        d.distances(queries[i].y, rows.data() + begin, n, reduced);
-        for (std::size_t j = 0; j < n; ++j)
-          if (const auto row = static_cast<std::uint32_t>(begin + j); row != queries[i].row)
-            near[i].consider({std::isnan(reduced[j]) ? far : reduced[j], row});
+        rows.distances(queries[i].x, scales, begin, reduced);
+        for (std::size_t j = 0; j < n; ++j) {
+          const auto row = static_cast<std::uint32_t>(begin + j);
+          if (reduced[j] <= near[i].all[n_near - 1].reduced && row != queries[i].row)
+            near[i].consider({reduced[j], row});
+        }
       }
     }
   });
@@ -203,27 +209,30 @@ class Labels {
 
 class Learning {
  public:
-  Learning(const Window& window, const Params& params, std::size_t n_threads)
+  Learning(const Window& window, std::size_t n_rows, const Params& params, std::size_t n_threads)
       : window_(window),
         seed_(params.seed),
         D_(params.n_features),
+        forgets_(params.forgets()),
         n_threads_(n_threads),
-        begin_(window.begin()),
+        begin_(window.end() - std::min<Arrival>(window.end() - window.begin(), n_rows)),
         cut_(begin_ + (window.end() - begin_) * 3 / 4),
         labels_(window, params, begin_, cut_),
         moments_(
-            moments(params, cut_ - begin_, [&](std::size_t i) { return window.row(begin_ + i); })) {
+            moments(params, cut_ - begin_, [&](std::size_t i) { return window.row(begin_ + i); })),
+        rows_(params.n_features) {
     for (const double variance : moments_.variances)
       base_.push_back(variance > 0.0 ? clamped(-log_weight_of(std::min(variance, 1e300))) : 0);
     standardise(params);
   }
 
-  std::optional<LogWeights> choose(const LogWeights& in_use) const {
-    if (window_.end() - begin_ < fewest_rows) return {};
+  LogWeights choose(const LogWeights& in_use) const {
+    const LogWeights equal = scaled(LogWeights(D_, 0));
+    if (window_.end() - begin_ < fewest_rows) return forgets_ && cut_ > begin_ ? equal : in_use;
     const LogWeights learned = descend();
     LogWeights half = learned;
     for (LogWeight& u : half) u /= 2;
-    const LogWeights candidates[] = {{}, scaled(LogWeights(D_, 0)), scaled(learned), scaled(half)};
+    const LogWeights candidates[] = {raw(), equal, scaled(learned), scaled(half)};
     const LogWeights* best = &in_use;
     double least = validation_error(in_use);
     for (const LogWeights& candidate : candidates) {
@@ -234,11 +243,18 @@ class Learning {
       least = error;
       best = &candidate;
     }
-    if (best == &in_use) return {};
     return *best;
   }
 
  private:
+  // No weights; or, where trees of different weights vote together, equal ones of the others' size.
+  LogWeights raw() const {
+    if (!forgets_) return {};
+    LogWeights logs = base_;
+    for (LogWeight& log : logs) log = -log;
+    return scaled(logs);
+  }
+
   static LogWeight clamped(LogWeight log) {
     return std::clamp(log, -most_log_weight, most_log_weight);
   }
@@ -251,15 +267,14 @@ class Learning {
       std::vector<Estimated> queries;
       for (const std::uint32_t row : chosen) queries.push_back({position(row), row});
       const std::vector<double> weights = weights_of(rounded(u));
-      const auto d = make_weighted_metric(weights, ElementType::float32);
-      const std::vector<Nearby> near = nearest_rows(*d, queries, rows_, n_threads_);
+      const std::vector<Nearby> near = nearest_rows(weights, queries, rows_, n_threads_);
       std::vector<double> gradient(D_, 0.0);
       for (std::size_t i = 0; i < chosen.size(); ++i) {
         double pulls[n_near];
         labels_.error(near[i], window_.label(begin_ + chosen[i]), pulls);
         for (std::size_t j = 0; j < n_near; ++j) {
-          const float* x = standardised_.data() + chosen[i] * D_;
-          const float* y = standardised_.data() + near[i].all[j].row * D_;
+          const float* x = position(chosen[i]);
+          const float* y = position(near[i].all[j].row);
           for (std::size_t f = 0; f < D_; ++f) {
             const double apart = static_cast<double>(x[f]) - static_cast<double>(y[f]);
             gradient[f] += pulls[j] * (apart * apart);
@@ -299,7 +314,7 @@ class Learning {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> keyed(rows_.size());
     for (std::uint32_t i = 0; i < keyed.size(); ++i)
       keyed[i] = {hash64(seed_, window_.end(), step, begin_ + i), i};
-    const std::size_t n = std::min(rows_per_step, keyed.size());
+    const std::size_t n = std::min(forgets_ ? rows_per_step / 2 : rows_per_step, keyed.size());
     std::nth_element(keyed.begin(), keyed.begin() + static_cast<std::ptrdiff_t>(n) - 1,
                      keyed.end());
     std::vector<std::uint32_t> chosen;
@@ -322,13 +337,10 @@ class Learning {
             std::isnan(z) ? 0.0F : static_cast<float>(std::clamp(z, -farthest, farthest)));
       }
     }
-    for (std::size_t i = 0; i < cut_ - begin_; ++i) rows_.push_back(position(i).data);
+    for (std::size_t i = 0; i < cut_ - begin_; ++i) rows_.add({position(i), D_});
   }
 
-  Position position(std::size_t i) const {
-    return {reinterpret_cast<const std::byte*>(standardised_.data() + i * D_),
-            ElementType::float32};
-  }
+  const float* position(std::size_t i) const { return standardised_.data() + i * D_; }
 
   bool varies(std::size_t f) const { return moments_.variances[f] > 0.0; }
 
@@ -357,11 +369,10 @@ class Learning {
   double validation_error(LogWeights logs) const {
     logs.resize(D_);  // zeros are the plain metric
     for (std::size_t f = 0; f < D_; ++f) logs[f] = clamped(logs[f] - base_[f]);
-    const auto d = make_weighted_metric(weights_of(logs), ElementType::float32);
     std::vector<Estimated> queries;
     for (std::size_t i = rows_.size(); i < window_.end() - begin_; ++i)
       queries.push_back({position(i)});
-    const std::vector<Nearby> near = nearest_rows(*d, queries, rows_, n_threads_);
+    const std::vector<Nearby> near = nearest_rows(weights_of(logs), queries, rows_, n_threads_);
     double error = 0.0;
     for (std::size_t i = 0; i < near.size(); ++i)
       error += labels_.error(near[i], window_.label(cut_ + i), nullptr);
@@ -371,14 +382,15 @@ class Learning {
   const Window& window_;
   const std::uint64_t seed_;
   const std::size_t D_;  // features
+  const bool forgets_;
   const std::size_t n_threads_;
   const Arrival begin_;
   const Arrival cut_;  // from here on they are for validation
   const Labels labels_;
-  const Moments moments_;               // of the rows that are learned from
-  LogWeights base_;                     // of 1 / variance; 0 for a constant feature
-  std::vector<float> standardised_;     // begin_ to the window's end, D_ values each
-  std::vector<const std::byte*> rows_;  // of them, begin_ to cut_
+  const Moments moments_;            // of the rows that are learned from
+  LogWeights base_;                  // of 1 / variance; 0 for a constant feature
+  std::vector<float> standardised_;  // begin_ to the window's end, D_ values each
+  StandardisedRows rows_;            // of them, begin_ to cut_
 };
 
 }  // namespace
@@ -406,9 +418,9 @@ Moments moments(const Params& params, std::size_t n,
   return out;
 }
 
-std::optional<LogWeights> learn_weights(const Window& window, const Params& params,
-                                        const LogWeights& in_use, std::size_t n_threads) {
-  return Learning(window, params, n_threads).choose(in_use);
+LogWeights learn_weights(const Window& window, std::size_t n_rows, const Params& params,
+                         const LogWeights& in_use, std::size_t n_threads) {
+  return Learning(window, n_rows, params, n_threads).choose(in_use);
 }
 
 }  // namespace boundary_forest

@@ -1,10 +1,12 @@
 // What a forest decides for itself as it learns: the weights of features, and how trees' answers are
 // weighed. Beyond the paper; a forest without either parameter decides nothing.
 //
-// Decisions come at 125 * 2^j arrivals, once the forest is planted: never at the end of a call, so that
-// how a stream is cut into batches cannot matter (promise 2). The part that decides is deciding.cpp.
-// After a decision for new weights, trees that have them are grown in steps, so that no arrival waits
-// for all of them; then they take over together (regrowing.cpp).
+// Decisions come at numbers of arrivals, never at the end of a call, so that how a stream is cut into
+// batches cannot matter (promise 2): at 125 * 2^j, once the forest is planted. A forest that forgets
+// (lifetimes.hpp) also learns weights at every 1,000, and judges its votes at every arrival. The part
+// that decides is deciding.cpp. After a doubling at which the weights have changed, trees that have the
+// new ones are grown in steps, so that no arrival waits for all of them; then they take over together
+// (regrowing.cpp).
 #pragma once
 
 #include <algorithm>
@@ -21,78 +23,91 @@ namespace boundary_forest {
 struct Adaptation {
   std::shared_ptr<const TreeSettings> settings;  // of the trees that are made from now on
   Window window;                                 // of the last arrivals, if weights are learned
-  VotePower power = VotePower::one;
-  // Of each power, by output: the sum of its answers' squared errors, or the number of its mistakes,
-  // on the rows before the next decision.
+  std::uint8_t rule = 0;                         // in use, among vote_rules()
+  // If votes are tried, of each rule, by output: the sum of its answers' squared errors, or the number
+  // of its mistakes, on the rows before the next decision. If the forest forgets: their recent mean.
   std::vector<double> errors;
+  // If they are judged by how well trees did lately: of each place, the recent mean of such errors.
+  std::vector<double> losses;
 };
 
 class Schedule {
  public:
   explicit Schedule(const Params& params)
       : n_T_(params.n_T),
+        forgets_(params.forgets()),
         learns_weights_(params.has_learned_weights),
-        decides_(params.has_learned_weights || tries_votes(params)),
-        tries_votes_(tries_votes(params)) {}
+        tries_votes_(params.vote_weights == VoteWeights::automatic) {}
 
-  // Where a decision comes at this number of arrivals.
-  bool is_decision(Arrival seen) const {
-    return decides_ && seen > 0 && decision_after(seen - 1) == seen;
+  bool is_doubling(Arrival seen) const { return seen > 0 && doubling_after(seen - 1) == seen; }
+
+  // How many of the last arrivals weights are learned from after so many; 0: they are not. Of few, at
+  // the start of a forest that forgets, only the spread of the features can be learned.
+  Arrival weights_from(Arrival seen) const {
+    if (!learns_weights_) return 0;
+    if (is_doubling(seen)) return Window::capacity;
+    if (!forgets_) return 0;
+    return seen % period == 0 || seen == n_T_ ? period : 0;
   }
 
-  // Whether the row that comes after so many arrivals is one that the next decision about votes
-  // looks at: the last 1,000 before it, but not more than half of all.
+  bool chooses_votes(Arrival seen) const { return tries_votes_ && !forgets_ && is_doubling(seen); }
+
+  // Whether the row that comes after so many arrivals is one that the next choice of votes looks at: the
+  // last 1,000 before it, but not more than half of all.
   bool is_trial(Arrival seen) const {
-    return tries_votes_ && seen >= trial_of(decision_after(seen));
+    return tries_votes_ && !forgets_ && seen >= trial_of(doubling_after(seen));
   }
+  // Whether votes are judged at every arrival.
+  bool judges() const { return tries_votes_ && forgets_; }
 
-  // Which of the steps after the last decision comes at this number of arrivals, 1 to growing_steps;
+  // Which of the steps after the last doubling comes at this number of arrivals, 1 to growing_steps;
   // 0 for none.
   static constexpr Arrival growing_steps = 16;
   Arrival growing_step(Arrival seen) const {
     const Arrival gap = growing_gap(seen);
-    const Arrival since = seen - decision_after(seen) / 2;
+    const Arrival since = seen - doubling_after(seen) / 2;
     return gap > 0 && since % gap == 0 && since / gap <= growing_steps ? since / gap : 0;
   }
 
   // A block that begins after `seen` arrivals must not go on beyond so many.
   Arrival block_end(Arrival seen) const {
-    if (!decides_) return ~Arrival{0};
-    const Arrival decision = decision_after(seen);
-    Arrival end = tries_votes_ && seen < trial_of(decision) ? trial_of(decision) : decision;
+    if (!learns_weights_ && (!tries_votes_ || forgets_)) return ~Arrival{0};
+    const Arrival doubling = doubling_after(seen);
+    Arrival end = doubling;
+    if (tries_votes_ && !forgets_ && seen < trial_of(doubling)) end = trial_of(doubling);
+    if (learns_weights_ && forgets_) end = std::min(end, (seen / period + 1) * period);
     if (const Arrival gap = growing_gap(seen); gap > 0) {
-      const Arrival step = (seen - decision / 2) / gap + 1;
-      if (step <= growing_steps) end = std::min(end, decision / 2 + step * gap);
+      const Arrival step = (seen - doubling / 2) / gap + 1;
+      if (step <= growing_steps) end = std::min(end, doubling / 2 + step * gap);
     }
     return end;
   }
 
  private:
-  static constexpr Arrival first_decision = 125;
+  static constexpr Arrival first_doubling = 125;
+  static constexpr Arrival period = 1000;
   static constexpr Arrival longest_trial = 1000;
 
-  // Arrivals from step to step, a 256th of those before the last decision; 0 if there was none.
-  Arrival growing_gap(Arrival seen) const {
-    const Arrival last = decision_after(seen) / 2;
-    if (!learns_weights_ || last < first_decision || last < n_T_ || seen < last) return 0;
-    return std::max<Arrival>(last / 256, 1);
+  Arrival doubling_after(Arrival seen) const {
+    Arrival doubling = first_doubling;
+    while (doubling <= seen || doubling < n_T_) doubling *= 2;
+    return doubling;
+  }
+  static Arrival trial_of(Arrival doubling) {
+    return doubling - std::min(doubling / 2, longest_trial);
   }
 
-  static bool tries_votes(const Params& params) {
-    return params.vote_weights == VoteWeights::automatic;
-  }
-  Arrival decision_after(Arrival seen) const {
-    Arrival decision = first_decision;
-    while (decision <= seen || decision < n_T_) decision *= 2;
-    return decision;
-  }
-  static Arrival trial_of(Arrival decision) {
-    return decision - std::min(decision / 2, longest_trial);
+  // Arrivals from step to step, a 256th of those before the last doubling, but so few that the steps are
+  // over before the next period; 0 if there was none.
+  Arrival growing_gap(Arrival seen) const {
+    const Arrival last = doubling_after(seen) / 2;
+    if (!learns_weights_ || last < first_doubling || last < n_T_ || seen < last) return 0;
+    return std::clamp<Arrival>(last / 256, 1, (period - 1) / growing_steps);
   }
 
   Arrival n_T_;
+  bool forgets_;
   bool learns_weights_;
-  bool decides_;
   bool tries_votes_;
 };
 

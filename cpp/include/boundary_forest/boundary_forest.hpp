@@ -29,12 +29,15 @@
 #include "boundary_forest/example_store.hpp"
 #include "boundary_forest/forking.hpp"
 #include "boundary_forest/label_metric.hpp"
+#include "boundary_forest/lifetimes.hpp"
 #include "boundary_forest/metric.hpp"
 #include "boundary_forest/query_rows.hpp"
 #include "boundary_forest/sieve.hpp"
+#include "boundary_forest/storage_bound.hpp"
 #include "boundary_forest/thread_pool.hpp"
 #include "boundary_forest/types.hpp"
 #include "boundary_forest/version.hpp"
+#include "boundary_forest/vote_rules.hpp"
 
 namespace boundary_forest {
 
@@ -126,6 +129,8 @@ struct Stats {
   std::size_t tree_bytes = 0;
   std::size_t window_bytes = 0;  // of the last arrivals, if weights are learned from them
 };
+
+class Sieves;
 
 class BoundaryForest : private Forkable {
  public:
@@ -232,8 +237,9 @@ class BoundaryForest : private Forkable {
     std::vector<std::uint32_t> tree_weights;
     Examples window;
     // If votes are tried: what Adaptation has of them.
-    VotePower vote_power = VotePower::one;
+    std::uint32_t vote_rule = 0;
     std::vector<double> vote_errors;
+    std::vector<double> tree_losses;
     Examples examples;  // all that are stored, by arrival
   };
   State state(bool with_positions = true);
@@ -246,19 +252,40 @@ class BoundaryForest : private Forkable {
  private:
   friend class Snapshot;
 
+  // A tree and what the learner knows of it.
+  struct Grown {
+    std::unique_ptr<BoundaryTree> tree;
+    bool answering = true;
+    NodeId n_counted = 0;  // nodes whose examples count it among their holders
+    Counts cost;           // of the learning that is not yet published
+  };
+
+  // Examples that are learned together, and where the trees' answers go; null: nowhere.
+  struct Block {
+    const QueryRows& examples;
+    std::span<const double> epsilon;
+    const Sieves& sieves;
+    Leaf* v;
+  };
+  struct Place;  // see renewing.cpp
+
   void BFInitialization(const Run& run);
   void BFTrain(Slot first, std::size_t n, const Run& run, Leaf* v);
+  void train(Grown& grown, const Block& block, std::uint32_t begin, std::uint32_t end,
+             std::size_t i) const;
+  void train_places(const Block& block, const Run& run);
+  void train_place(Place& place, const Block& block, std::size_t i) const;
   void BFQuery(const QueryRows& queries, const Version& version, Leaf* v, const Run& run,
                Counts& cost);
 
   // E on the examples that the trees found, in its two forms; see combine.hpp.
-  std::pmr::vector<Vote> E_vote(std::span<const Leaf> v, VotePower power,
+  std::pmr::vector<Vote> E_vote(std::span<const Leaf> v, const Ballot& ballot,
                                 std::pmr::memory_resource* memory) const;
-  void E_label(std::span<const Leaf> v, VotePower power, std::span<double> out) const;
+  void E_label(std::span<const Leaf> v, const Ballot& ballot, std::span<double> out) const;
   std::pmr::vector<double> distances(std::span<const Leaf> v,
                                      std::pmr::memory_resource* memory) const;
   // The share that each of them has in E's answer.
-  std::pmr::vector<double> shares(std::span<const Leaf> v, VotePower power,
+  std::pmr::vector<double> shares(std::span<const Leaf> v, const Ballot& ballot,
                                   std::pmr::memory_resource* memory) const;
   bool votes() const { return params_.estimator == Estimator::shepard_vote; }
 
@@ -269,19 +296,14 @@ class BoundaryForest : private Forkable {
     Ranks ranks;
     Ends* ends = nullptr;  // none: what answers are made of is not asked
   };
-  void answer(const Asked& asked, VotePower power, std::size_t row, std::span<const Leaf> v) const;
-  void put_ends(Ends& ends, VotePower power, std::size_t row, std::span<const Leaf> v) const;
+  void answer(const Asked& asked, const Ballot& ballot, std::size_t row,
+              std::span<const Leaf> v) const;
+  void put_ends(Ends& ends, const Ballot& ballot, std::size_t row, std::span<const Leaf> v) const;
+  // By the rule in use; `factors` must outlive it.
+  Ballot ballot(const Adaptation& adaptation, std::vector<double>& factors) const;
   std::optional<Table<double>> answers(const RowsView& rows, const Run& run, Asked asked);
   Table<double> answers_then_learn(const RowsView& rows, const double* labels, const Run& run,
                                    std::size_t& learned, const Ids& ids, Asked asked);
-
-  // A tree and what the learner knows of it.
-  struct Grown {
-    std::unique_ptr<BoundaryTree> tree;
-    bool answering = true;
-    NodeId n_counted = 0;  // nodes whose examples count it among their holders
-    Counts cost;           // of the learning that is not yet published
-  };
 
   // A learning call begins: others wait.
   struct Learning {
@@ -292,6 +314,8 @@ class BoundaryForest : private Forkable {
                   const Run& run, std::size_t& learned, const Asked& asked);
   void learn_block(const RowsView& rows, const double* labels, const Ids& ids, std::size_t begin,
                    const Run& run, const Asked& asked);
+  void answer_and_judge(const Asked& asked, std::size_t begin, Slot first, std::span<const Leaf> v,
+                        bool judges);
   std::pmr::vector<double> thresholds(Slot first, std::size_t n,
                                       std::pmr::memory_resource* memory) const;
   void take_note_of(Slot first, std::size_t n);
@@ -310,13 +334,22 @@ class BoundaryForest : private Forkable {
   void resume_in_child() override;
   void close_block(Slot first);
   void decide(const Run& run);
-  void learn_weights(const Run& run);
+  void learn_weights(Arrival n_rows, const Run& run);
   void try_votes(Slot first, std::span<const Leaf> v);
-  VotePower best_power() const;
+  std::uint8_t best_rule() const;
+  void errors_of(std::span<const Leaf> v, const Ballot& ballot, const double* label,
+                 std::span<double> errors) const;
+  void judge(Arrival a, const double* label, std::span<const Leaf> v, const Spread& before);
   std::shared_ptr<const TreeSettings> settings_with(const LogWeights& log_weights) const;
   void grow_successors(Arrival step, Arrival steps, const Run& run);
   void grow_from_stored(std::span<Grown> anew, const Run& run);
   void take_over();
+  std::vector<std::uint32_t> own_order(const BoundaryTree& tree, std::span<const Slot> slots) const;
+  std::uint32_t next_generation(std::uint32_t place) const;
+  void keep_within_bound(const Run& run);
+  bool cut_oldest(const Run& run);
+  std::vector<Slot> newer_half(const BoundaryTree& tree) const;
+  void replace(std::size_t i, std::span<const Slot> slots, const Run& run);
   void publish();
   void rollback();
   bool may_fail() const { return settings_->d->may_fail() || params_.label_function; }
@@ -362,6 +395,8 @@ class BoundaryForest : private Forkable {
   const Params params_;
   const std::shared_ptr<const TreeSettings> settings_;  // that the first trees are made with
   const Schedule schedule_;
+  const Lifetimes lifetimes_;
+  const StorageBound bound_;
   const bool plain_;  // see plain_path()
   ExampleStore store_;
   Publication publication_;

@@ -1,8 +1,8 @@
 // E: how the examples that the trees found become an answer (the paper's section on the algorithm).
 //
-// Shepard's weights are 1 / d(x_i, y); beyond the paper, 1 / d^p for other p. Examples at distance
-// zero alone decide, equally. Sums run in tree order, in double. The weights are scaled by the least
-// distance, which changes no answer and keeps 1 / d from overflowing.
+// Shepard's weights are 1 / d(x_i, y). Beyond the paper: 1 / d^p for other p, times a factor for each
+// tree. Examples at distance zero alone decide, equally. Sums run in tree order, in double. The
+// weights are scaled by the least distance, which changes no answer and keeps 1 / d from overflowing.
 #pragma once
 
 #include <algorithm>
@@ -35,17 +35,30 @@ inline double vote_weight(double ratio, VotePower power) {
   __builtin_unreachable();
 }
 
-// Turns distances into Shepard's weights, in place; returns their sum.
-inline double shepard_weights(std::span<double> d, VotePower power = VotePower::one) {
-  const double least = *std::min_element(d.begin(), d.end());
+// How answers are weighed: by 1 / d^power, times each tree's factor. No factors: all are 1. A tree
+// whose factor is 0 has no vote; one of them must be above 0.
+struct Ballot {
+  VotePower power = VotePower::one;
+  std::span<const double> factors = {};
+
+  double factor(std::size_t i) const { return factors.empty() ? 1.0 : factors[i]; }
+};
+
+// Turns distances into weights, in place; returns their sum.
+inline double shepard_weights(std::span<double> d, const Ballot& ballot) {
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < d.size(); ++i)
+    if (ballot.factor(i) > 0.0) least = std::min(least, d[i]);
   double sum = 0.0;
-  for (double& value : d) {
-    if (least == 0.0)
-      value = value == 0.0 ? 1.0 : 0.0;
+  for (std::size_t i = 0; i < d.size(); ++i) {
+    if (ballot.factor(i) == 0.0)
+      d[i] = 0.0;
+    else if (least == 0.0)
+      d[i] = d[i] == 0.0 ? 1.0 : 0.0;
     else
       // Equal weights too where all are infinite.
-      value = value == least ? 1.0 : vote_weight(least / value, power);
-    sum += value;
+      d[i] = ballot.factor(i) * (d[i] == least ? 1.0 : vote_weight(least / d[i], ballot.power));
+    sum += d[i];
   }
   return sum;
 }

@@ -10,6 +10,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "boundary_forest/rng.hpp"
 
@@ -112,8 +113,6 @@ enum class VoteWeights : std::uint8_t { distance, uniform, automatic };
 
 // p of 1 / d^p.
 enum class VotePower : std::uint8_t { one, zero, half, two };
-inline constexpr VotePower vote_powers[] = {VotePower::one, VotePower::zero, VotePower::half,
-                                            VotePower::two};
 
 struct Params {
   std::uint32_t n_T = 50;        // trees
@@ -131,6 +130,10 @@ struct Params {
   std::uint64_t seed = 0;
   double max_samples = 1.0;          // the fraction of the arrivals that each tree learns
   bool has_learned_weights = false;  // features have weights that are learned (weight_learning.hpp)
+  // Of the trees at all n_T places: for how many arrivals each answers, 0 for ever (lifetimes.hpp).
+  // None: all for ever, as in the paper.
+  std::vector<std::uint32_t> lifetimes = {};
+  std::uint32_t max_stored = 0;  // the most examples that are stored at a time; 0: no limit
   // The trees that are held here, of the n_T that there are in all: [first_tree, end_tree). Several
   // engines that learn the same stream then make up one forest.
   std::uint32_t first_tree = 0;
@@ -141,6 +144,9 @@ struct Params {
     return max_samples == 1.0 ||
            static_cast<double>(hash64(seed, place, a) >> 11) * 0x1p-53 < max_samples;
   }
+
+  bool forgets() const { return !lifetimes.empty(); }
+  bool is_lasting(std::uint32_t place) const { return !forgets() || lifetimes[place] == 0; }
 
   std::uint32_t n_held() const { return (end_tree == 0 ? n_T : end_tree) - first_tree; }
 
@@ -166,6 +172,18 @@ struct Params {
     if (has_learned_weights && label_length < 1)
       throw std::invalid_argument(
           "weights of features are learned from labels, and there are none");
+    if (forgets() && lifetimes.size() != n_T)
+      throw std::invalid_argument("forgetting must have a lifetime for each of the " +
+                                  std::to_string(n_T) + " trees, got " +
+                                  std::to_string(lifetimes.size()));
+    for (const std::uint32_t lifetime : lifetimes)
+      if (lifetime != 0 && (lifetime < 2 || lifetime > 1'000'000'000))
+        throw std::invalid_argument("a lifetime must be between 2 and 1000000000, got " +
+                                    std::to_string(lifetime));
+    if (max_stored > 0 && max_stored / 4 < n_T)
+      throw std::invalid_argument("max_stored must be at least 4 for each of the " +
+                                  std::to_string(n_T) + " trees, got " +
+                                  std::to_string(max_stored));
     if (!(epsilon >= 0.0))
       throw std::invalid_argument("epsilon must be a number >= 0, got " + std::to_string(epsilon));
   }

@@ -18,7 +18,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <vector>
 
 #include "boundary_forest/feature_weights.hpp"
@@ -28,9 +27,11 @@
 
 namespace boundary_forest {
 
-// The weights to use from now on, if they are to change; an empty list is the plain metric.
-std::optional<LogWeights> learn_weights(const Window& window, const Params& params,
-                                        const LogWeights& in_use, std::size_t n_threads);
+// The weights to use from now on, learned from the last n_rows of the window; an empty list is the plain
+// metric. Of too few rows those in use stay; but a forest that forgets begins with 1 / variance, so that
+// distances in trees of different weights are of the same size.
+LogWeights learn_weights(const Window& window, std::size_t n_rows, const Params& params,
+                         const LogWeights& in_use, std::size_t n_threads);
 
 // The mean and the population variance of each feature over n rows, row(0) to row(n - 1).
 struct Moments {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -10,11 +11,26 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.lifetimes import checked_lifetimes
 
 ADAPTIVE_CONSTRAINTS: dict[str, list[Any]] = {
     "feature_weights": ["array-like", StrOptions({"learned"}), None],
     "max_samples": [Interval(RealNotInt, 0, 1, closed="right"), None],
     "weights": [StrOptions({"distance", "uniform", "auto"})],
+}
+
+STREAM_CONSTRAINTS: dict[str, list[Any]] = {
+    "forgetting": [list, tuple, np.ndarray, StrOptions({"auto"}), None],
+    "max_stored": [Interval(Integral, 1, 2**32 - 2, closed="both"), None],
+}
+
+# What measurement found best on streams that drift; `make bench SECTIONS=streams` measures it.
+FOR_STREAMS: Mapping[str, Any] = {
+    "n_estimators": 64,
+    "feature_weights": "learned",
+    "max_samples": 0.4,
+    "weights": "auto",
+    "forgetting": "auto",
 }
 
 # What measurement found best on tables of all kinds; `make bench SECTIONS=learned` measures it.
@@ -79,6 +95,31 @@ class AdaptiveMixin:
         return VOTE_POWERS[state["vote_power"]]
 
 
+class StreamsMixin:
+    """How an estimator is made for streams that drift."""
+
+    @classmethod
+    def for_streams(cls, **overrides: Any) -> Self:
+        """Return an estimator for streams that drift, whose trees come and go.
+
+        Half of its trees live for ever, and the others for 16 to 4,096 examples. It learns weights
+        of the features from the latest examples, and trees are weighed by how well they did
+        lately. One setting serves all streams.
+
+        Parameters
+        ----------
+        **overrides
+            Parameters to set otherwise.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> BoundaryForestClassifier.for_streams(random_state=0).forgetting
+        'auto'
+        """
+        return cls(**{**FOR_STREAMS, **overrides})
+
+
 def importances_of(
     weights: NDArray[np.float64], variances: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -113,7 +154,8 @@ def last_decision(examples_seen: int) -> int:
 
 
 def check_adaptive(parameters: Mapping[str, Any]) -> None:
-    """Refuse weights of features that are none, and metrics that take no weights."""
+    """Refuse weights of features and lifetimes that are none, and metrics that take no weights."""
+    checked_lifetimes(parameters.get("forgetting"))
     weights = parameters.get("feature_weights")
     if weights is None:
         return

@@ -8,7 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from boundary_forest.estimators.adaptive import ADAPTIVE_CONSTRAINTS, AdaptiveMixin
+from boundary_forest.estimators.adaptive import (
+    ADAPTIVE_CONSTRAINTS,
+    STREAM_CONSTRAINTS,
+    AdaptiveMixin,
+    StreamsMixin,
+)
 from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryForest
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.labels import ClassLabels
@@ -18,7 +23,7 @@ Shares = tuple[NDArray[np.float64], NDArray[Any]]  # of each class in each row, 
 
 
 class BoundaryForestClassifier(
-    ClassifierMixin, PredictThenLearnMixin, AdaptiveMixin, BaseBoundaryForest
+    ClassifierMixin, PredictThenLearnMixin, AdaptiveMixin, StreamsMixin, BaseBoundaryForest
 ):
     """Online nearest-neighbour classification with a Boundary Forest.
 
@@ -55,7 +60,16 @@ class BoundaryForestClassifier(
     weights : {"distance", "uniform", "auto"}, default="distance"
         How the trees' answers are weighed: by 1 / distance as in the paper; equally; or by the one
         of 1 / distance ** p, p in {0, 0.5, 1, 2}, with the fewest mistakes lately. Examples at
-        distance 0 decide alone with all of them.
+        distance 0 decide alone with all of them. With ``forgetting``, "auto" also chooses how much
+        it counts how well each tree did lately.
+    forgetting : None, "auto" or list of int and None, default=None
+        For how many examples each tree answers before another takes its place, which has learned
+        the latest; None in the list is for ever. Trees take the lifetimes in turn. None: no tree
+        forgets, as in the paper. See :meth:`for_streams`.
+    max_stored : int or None, default=None
+        The most examples that are stored at a time, at least 4 for each tree. When there is no more
+        room, the tree that has the oldest example is grown anew from the newer half of its own.
+        None: there is no limit.
 
     Attributes
     ----------
@@ -100,6 +114,7 @@ class BoundaryForestClassifier(
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PARAMETER_CONSTRAINTS,
         **ADAPTIVE_CONSTRAINTS,
+        **STREAM_CONSTRAINTS,
     }
 
     def __init__(
@@ -116,6 +131,8 @@ class BoundaryForestClassifier(
         feature_weights: Any = None,
         max_samples: float | None = None,
         weights: str = "distance",
+        forgetting: Any = None,
+        max_stored: int | None = None,
     ) -> None:
         super().__init__(
             n_estimators=n_estimators,
@@ -130,6 +147,8 @@ class BoundaryForestClassifier(
         self.feature_weights = feature_weights
         self.max_samples = max_samples
         self.weights = weights
+        self.forgetting = forgetting
+        self.max_stored = max_stored
 
     @property
     def classes_(self) -> NDArray[Any]:

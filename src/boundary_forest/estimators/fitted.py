@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from boundary_forest import _core
 from boundary_forest.estimators.engine_state import trees_in
 from boundary_forest.estimators.labels import LabelPolicy
+from boundary_forest.estimators.lifetimes import as_written, lifetimes_of
 from boundary_forest.estimators.metrics import engine_metric
 
 Forest = _core.Forest
@@ -26,7 +27,13 @@ Tree = tuple[NDArray[np.int64], NDArray[np.int64]]
 TREE_PARAMETERS = ("n_estimators", "max_children", "metric", "metric_params")
 
 # Beyond the paper, of the estimators that have labels; and their defaults, which are the paper's.
-ADAPTIVE_PARAMETERS = {"feature_weights": None, "max_samples": None, "weights": "distance"}
+ADAPTIVE_PARAMETERS = {
+    "feature_weights": None,
+    "max_samples": None,
+    "weights": "distance",
+    "forgetting": None,
+    "max_stored": None,
+}
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,7 @@ class Settings:
             metric=parameters["metric"],
             metric_params=None if metric_params is None else dict(metric_params),
             adaptive={
-                name: _plain_list(parameters[name])
+                name: _WRITTEN[name](parameters[name]) if name in _WRITTEN else parameters[name]
                 for name in ADAPTIVE_PARAMETERS
                 if name in parameters
             },
@@ -78,11 +85,19 @@ class Settings:
         )
 
 
-def _plain_list(value: Any) -> Any:
-    """Return weights as a list of floats, which JSON has too, and other parameters as they are."""
+def _weights(value: Any) -> Any:
+    """Return weights as a list of floats."""
     if value is None or isinstance(value, str):
         return value
     return np.asarray(value, dtype=np.float64).tolist()
+
+
+def _whole(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+# As JSON has them too.
+_WRITTEN = {"feature_weights": _weights, "forgetting": as_written, "max_stored": _whole}
 
 
 def new_engine(settings: Settings, labels: LabelPolicy) -> Forest:
@@ -105,6 +120,8 @@ def new_engine(settings: Settings, labels: LabelPolicy) -> Forest:
         feature_weights=np.asarray(weights) if isinstance(weights, list) else weights,
         max_samples=1.0 if max_samples is None else max_samples,
         vote_weights=adaptive["weights"],
+        lifetimes=lifetimes_of(adaptive["forgetting"], settings.n_estimators),
+        max_stored=adaptive["max_stored"] or 0,
     )
 
 

@@ -10,14 +10,24 @@ from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from boundary_forest.estimators.adaptive import ADAPTIVE_CONSTRAINTS, AdaptiveMixin
+from boundary_forest.estimators.adaptive import (
+    ADAPTIVE_CONSTRAINTS,
+    STREAM_CONSTRAINTS,
+    AdaptiveMixin,
+    StreamsMixin,
+)
 from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryForest
 from boundary_forest.estimators.labels import Targets
 from boundary_forest.estimators.prequential import PredictThenLearnMixin
 
 
 class BoundaryForestRegressor(
-    MultiOutputMixin, RegressorMixin, PredictThenLearnMixin, AdaptiveMixin, BaseBoundaryForest
+    MultiOutputMixin,
+    RegressorMixin,
+    PredictThenLearnMixin,
+    AdaptiveMixin,
+    StreamsMixin,
+    BaseBoundaryForest,
 ):
     """Online nearest-neighbour regression with a Boundary Forest.
 
@@ -53,7 +63,16 @@ class BoundaryForestRegressor(
     weights : {"distance", "uniform", "auto"}, default="distance"
         How the trees' answers are weighed: by 1 / distance as in the paper; equally; or by the one
         of 1 / distance ** p, p in {0, 0.5, 1, 2}, with the fewest mistakes lately. Examples at
-        distance 0 decide alone with all of them.
+        distance 0 decide alone with all of them. With ``forgetting``, "auto" also chooses how much
+        it counts how well each tree did lately.
+    forgetting : None, "auto" or list of int and None, default=None
+        For how many examples each tree answers before another takes its place, which has learned
+        the latest; None in the list is for ever. Trees take the lifetimes in turn. None: no tree
+        forgets, as in the paper. See :meth:`for_streams`.
+    max_stored : int or None, default=None
+        The most examples that are stored at a time, at least 4 for each tree. When there is no more
+        room, the tree that has the oldest example is grown anew from the newer half of its own.
+        None: there is no limit.
 
     Attributes
     ----------
@@ -96,6 +115,7 @@ class BoundaryForestRegressor(
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PARAMETER_CONSTRAINTS,
         **ADAPTIVE_CONSTRAINTS,
+        **STREAM_CONSTRAINTS,
         "epsilon": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     }
 
@@ -114,6 +134,8 @@ class BoundaryForestRegressor(
         feature_weights: Any = None,
         max_samples: float | None = None,
         weights: str = "distance",
+        forgetting: Any = None,
+        max_stored: int | None = None,
     ) -> None:
         super().__init__(
             n_estimators=n_estimators,
@@ -129,6 +151,8 @@ class BoundaryForestRegressor(
         self.feature_weights = feature_weights
         self.max_samples = max_samples
         self.weights = weights
+        self.forgetting = forgetting
+        self.max_stored = max_stored
 
     def fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
         """Forget everything and learn from the beginning.

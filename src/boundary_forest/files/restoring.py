@@ -20,7 +20,7 @@ from boundary_forest.files.saving import (
     LONGEST_WINDOW,
     REGROWN_ARRAYS,
     TREE_ARRAYS,
-    VOTE_ARRAY,
+    VOTE_ARRAYS,
     WEIGHT_ARRAYS,
     WINDOW_ARRAYS,
 )
@@ -33,6 +33,7 @@ _ARRAYS = (
     ("spread", "float64", 1),
     *((name, "uint32", 1) for name in (*TREE_ARRAYS, *REGROWN_ARRAYS)),
 )
+MOST_RULES = 8  # by which votes may be weighed
 _LONGEST_SPREAD = 8  # for each number of a label, and for all of them; the engine knows exactly
 
 
@@ -188,7 +189,8 @@ def _adaptation(file: ModelFile, forest: dict[str, Any], label_length: int) -> d
     """What the forest has decided for itself, and decides by; files before had none of it."""
     state: dict[str, Any] = {}
     n_trees = file.entry("tree_sizes").shape[0]
-    most = {"log_weights": n_trees + 1, "tree_weights": n_trees, VOTE_ARRAY: 4 * label_length}
+    most = {"log_weights": n_trees + 1, "tree_weights": n_trees}
+    most |= {"vote_errors": max(4 * label_length, MOST_RULES), "tree_losses": n_trees}
     most |= dict.fromkeys(WINDOW_ARRAYS, LONGEST_WINDOW)
     for name, length in most.items():  # refused before it is read
         entry = file.entries.get(name)
@@ -206,9 +208,9 @@ def _adaptation(file: ModelFile, forest: dict[str, Any], label_length: int) -> d
         state["window_labels"] = file.array("window_labels", "float64", 2)
     if "vote_power" in forest:
         none = np.empty(0, dtype=np.float64)
-        tried = VOTE_ARRAY in file.entries
-        state[VOTE_ARRAY] = file.array(VOTE_ARRAY, "float64") if tried else none
-        state["vote_power"] = _whole(forest, "vote_power", 3)
+        for name in VOTE_ARRAYS:
+            state[name] = file.array(name, "float64") if name in file.entries else none
+        state["vote_power"] = _whole(forest, "vote_power", MOST_RULES - 1)
     return state
 
 

@@ -29,7 +29,7 @@ REGROWN_ARRAYS = ("tree_places", "tree_generations")  # only where trees were re
 # Only where weights of features are learned, or votes are tried: names and types.
 WEIGHT_ARRAYS = {"log_weights": ("int32", 2), "tree_weights": ("uint32", 1)}
 WINDOW_ARRAYS = ("window_positions", "window_labels")
-VOTE_ARRAY = "vote_errors"
+VOTE_ARRAYS = ("vote_errors", "tree_losses")  # the latter where trees are judged
 LONGEST_WINDOW = 4000  # the engine's
 
 
@@ -114,8 +114,7 @@ def _learned(fitted: Fitted) -> tuple[dict[str, Any], Arrays]:
     arrays |= {name: state[name] for name in REGROWN_ARRAYS if len(state[name])}
     if len(state["log_weights"]):
         arrays |= {name: state[name] for name in (*WEIGHT_ARRAYS, *WINDOW_ARRAYS)}
-    if len(state[VOTE_ARRAY]):
-        arrays[VOTE_ARRAY] = state[VOTE_ARRAY]
+    arrays |= {name: state[name] for name in VOTE_ARRAYS if len(state[name])}
     return document, arrays
 
 

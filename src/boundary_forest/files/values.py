@@ -157,9 +157,9 @@ def read_parameters(
 
     Files from before there were the parameters that go beyond the paper do not have them.
     """
-    if isinstance(written, dict) and not written.keys() & ADAPTIVE_PARAMETERS.keys():
+    if isinstance(written, dict):
         later = {name: ADAPTIVE_PARAMETERS[name] for name in names & ADAPTIVE_PARAMETERS.keys()}
-        written = {**written, **later}
+        written = {**later, **written}
     if not isinstance(written, dict) or written.keys() != names:
         raise file.error(f"its parameters are not {', '.join(sorted(names))}", "document")
     return {name: _read_parameter(file, name, written[name], given) for name in written}

@@ -5,8 +5,9 @@ on labels and ``epsilon`` its threshold, ``y`` the query, ``v`` the current node
 estimator. What the paper leaves open is settled here as in the engine, bit for bit: how ties are
 drawn, in which order distances are summed, what happens before ``n_T`` examples have arrived.
 
-Three parameters go beyond the paper: ``feature_weights`` (weights.py), ``weights`` (votes.py), and
-``max_samples``, the fraction of the arrivals that each tree learns.
+Beyond the paper go ``feature_weights`` (weights.py), ``weights`` (votes.py), ``lifetimes``
+(forgetting.py), ``max_samples``, the fraction of the arrivals that each tree learns, and
+``max_stored``, the most examples that are stored at a time.
 
 >>> import numpy as np
 >>> forest = BoundaryForest(n_T=2, k=50, d="euclidean", epsilon=0.0, seed=0)
@@ -19,11 +20,18 @@ Three parameters go beyond the paper: ``feature_weights`` (weights.py), ``weight
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from boundary_forest.reference.forgetting import (
+    Factors,
+    Lifetimes,
+    RecentVotes,
+    differs,
+    squared,
+)
 from boundary_forest.reference.metrics import (
     Distances,
     added,
@@ -44,6 +52,9 @@ from boundary_forest.reference.weights import WINDOW, Logs, learned_weights, wei
 
 Row = Any  # a 1-D numpy array
 Examples = Any  # (position, label) by arrival: a list or a dict
+Ballot = tuple[float, Factors]  # p of 1 / d^p, and the factors of the trees' votes
+
+PERIOD = 1000  # arrivals, after which a forest that forgets learns weights anew
 
 
 # --- Algorithm 1: the boundary tree ---------------------------------------------------------------
@@ -56,9 +67,16 @@ class Node:
 
 
 class BoundaryTree:
-    def __init__(self, forest: BoundaryForest, place: int, generation: int, root: Node) -> None:
+    def __init__(
+        self,
+        forest: BoundaryForest,
+        place: int,
+        generation: int,
+        root: Node,
+        log_weights: Logs | None = None,
+    ) -> None:
         self.forest, self.place, self.generation, self.nodes = forest, place, generation, [root]
-        self.log_weights = forest.log_weights  # those in use when it was made
+        self.log_weights = forest.log_weights if log_weights is None else log_weights
         self.d = forest.metric_of(self.log_weights)
 
     @property
@@ -110,6 +128,8 @@ class BoundaryForest:
         feature_weights: Any = None,
         max_samples: float = 1.0,
         weights: str = "distance",
+        lifetimes: Sequence[int] = (),
+        max_stored: int = 0,
     ) -> None:
         self.n_T, self.k, self.seed, self.epsilon, self.E = n_T, k, seed, epsilon, E
         self.d, self.distance = metric(d, p)
@@ -117,8 +137,11 @@ class BoundaryForest:
         if feature_weights is not None and not self.learns_weights:
             self.d = weighted_euclidean(np.asarray(feature_weights, dtype=np.float64))
         self.d_c = d_c or euclidean_label_distance
-        self.max_samples = max_samples
+        self.max_samples, self.max_stored = max_samples, max_stored
         self.votes = Votes(weights, n_T, E)
+        self.forgets, self.lifetimes = len(lifetimes) > 0, Lifetimes(lifetimes, n_T)
+        self.recent = RecentVotes(self.lifetimes, n_T, E)
+        self.judges = self.forgets and weights == "auto"
         self.log_weights: Logs = []  # of new trees, if they are learned; none: the plain metric
         self.successors: dict[int, BoundaryTree] = {}  # which grow, and do not answer yet
         self.window: list[Row] = []  # the last arrivals, if weights are learned from them
@@ -153,26 +176,50 @@ class BoundaryForest:
 
     def BFTrain(self, y: Row, c: Row) -> None:
         a, epsilon = self.seen, self.threshold(self.seen) if self.trees else 0.0
-        self.take_note_of(y, c)
         if self.trees:
-            is_trial, v = self.votes.is_trial(a), []
+            is_trial, v = self.votes.is_trial(a) and not self.forgets, []
             for i, tree in enumerate(self.trees):
                 if self.learns(i, a):
                     v.append(tree.BTTrain(y, c, a, a, epsilon))
-                elif is_trial:
+                elif is_trial or self.judges:
                     v.append(tree.BTQuery(y, a))
-            for i, tree in self.successors.items():
-                if self.learns(i, a):
-                    tree.BTTrain(y, c, a, a, epsilon)
             if is_trial:
-                self.votes.hold_against(c, lambda p: self.answer(y, v, p))
-        else:
+                self.votes.hold_against(c, lambda p: self.answer(y, v, (p, None)))
+            if self.judges:
+                self.judge(y, c, v)
+            self.renew(y, c, epsilon)
+        self.take_note_of(y, c)
+        if not self.trees:
             self.buffer.append(Node(y, c, a))
             if self.seen == self.n_T:
                 self.BFInitialization()
-        if is_decision(self.seen, self.n_T):
+        if self.trees:
             self.decide()
-        self.grow_successors(growing_step(self.seen, self.n_T))
+            self.grow_successors(growing_step(self.seen, self.n_T))
+            self.keep_within_bound()
+
+    def renew(self, y: Row, c: Row, epsilon: float) -> None:
+        """Trees that only grow learn (y, c); some begin with it, and some take over after it."""
+        a = self.seen
+        for i, tree in enumerate(self.trees):
+            if not self.learns(i, a):
+                pass
+            elif i in self.successors:
+                self.successors[i].BTTrain(y, c, a, a, epsilon)
+            elif self.lifetimes.is_growing(i, a):
+                self.successors[i] = BoundaryTree(self, i, tree.generation + 1, Node(y, c, a))
+            if i in self.successors and self.lifetimes.succession_after(i, a) == a + 1:
+                self.trees[i] = self.successors.pop(i)
+
+    def judge(self, y: Row, c: Row, v: list[Node]) -> None:
+        one = differs if self.E == "shepard_vote" else squared
+        many = len(c) > 1
+        self.recent.judge(
+            self.seen,
+            lambda ballot: self.votes.error(self.answer(y, v, ballot), c),
+            [one(v_i.c, c) for v_i in v],
+            variances(self.labels) if many else np.ones(1),
+        )
 
     def take_note_of(self, y: Row, c: Row) -> None:
         self.labels.append(c)
@@ -189,16 +236,23 @@ class BoundaryForest:
         """OBF: each tree is shown its own shuffle of everything."""
         for x, c in zip(X, C, strict=True):
             self.take_note_of(x, c)
-        self.learn_weights()
+        self.learn_weights(WINDOW, self.log_weights)
         examples = list(zip(X, C, strict=True))
         for i in range(self.n_T):
             order = shuffled(len(X), self.seed, i)
             sample = [j for j in order if self.learns(i, j)]
             self.trees.append(self.grow(i, 0, sample or order[:1], examples))
 
-    def grow(self, i: int, generation: int, order: list[int], examples: Examples) -> BoundaryTree:
+    def grow(
+        self,
+        i: int,
+        generation: int,
+        order: list[int],
+        examples: Examples,
+        log_weights: Logs | None = None,
+    ) -> BoundaryTree:
         x, c = examples[order[0]]
-        tree = BoundaryTree(self, i, generation, Node(x, c, order[0]))
+        tree = BoundaryTree(self, i, generation, Node(x, c, order[0]), log_weights)
         epsilon = self.threshold(self.seen)
         for seen, j in enumerate(order[1:], start=1):
             x, c = examples[j]
@@ -213,7 +267,7 @@ class BoundaryForest:
     @property
     def all_trees(self) -> list[BoundaryTree]:
         """Those that answer, then those that only grow."""
-        return [*self.trees, *self.successors.values()]
+        return [*self.trees, *(self.successors[i] for i in sorted(self.successors))]
 
     def regrow(self, i: int, order: list[int], generation: int) -> None:
         """Tree i anew, from stored examples in this order; what no tree has is stored no more."""
@@ -222,16 +276,22 @@ class BoundaryForest:
     # What the forest decides for itself, at 125 * 2^j arrivals
 
     def decide(self) -> None:
-        if self.votes.is_auto:
+        doubling = is_decision(self.seen, self.n_T)
+        if self.votes.is_auto and doubling and not self.forgets:
             self.votes.choose(variances(self.labels) if len(self.labels[0]) > 1 else np.ones(1))
-        self.learn_weights()
+        if doubling:
+            lasting = [t for t in self.trees if self.forgets and self.lifetimes.is_lasting(t.place)]
+            self.learn_weights(WINDOW, lasting[0].log_weights if lasting else self.log_weights)
+        elif self.forgets and (self.seen % PERIOD == 0 or self.seen == self.n_T):
+            self.learn_weights(PERIOD, self.log_weights)
 
-    def learn_weights(self) -> None:
+    def learn_weights(self, n_rows: int, in_use: Logs) -> None:
         if self.learns_weights:
-            X, C = np.array(self.window), np.array(self.labels[-len(self.window) :])
+            n = min(n_rows, len(self.window))
+            X, C = np.array(self.window[-n:]), np.array(self.labels[-n:])
             classes = self.E == "shepard_vote"
             self.log_weights = learned_weights(
-                X, C, self.log_weights, seen=self.seen, seed=self.seed, classes=classes
+                X, C, in_use, seen=self.seen, seed=self.seed, classes=classes, forgets=self.forgets
             )
 
     def metric_of(self, log_weights: Logs) -> Distances:
@@ -244,14 +304,42 @@ class BoundaryForest:
         """
         stored, steps = self.stored if step else {}, GROWING_STEPS
         for i, tree in enumerate(self.trees):
-            if i * steps // self.n_T + 1 == step and tree.log_weights != self.log_weights:
+            is_its_turn = i * steps // self.n_T + 1 == step and self.lifetimes.is_lasting(i)
+            if is_its_turn and tree.log_weights != self.log_weights:
                 g = tree.generation + 1
                 keyed = [(hash64(self.seed, i, g, a), a) for a in stored if self.learns(i, a)]
                 order = [a for _, a in sorted(keyed)] or [min(stored)]
                 self.successors[i] = self.grow(i, g, order, stored)
         if step == steps:
-            self.trees = [self.successors.get(i, tree) for i, tree in enumerate(self.trees)]
-            self.successors = {}
+            for i in [i for i in self.successors if self.lifetimes.is_lasting(i)]:
+                self.trees[i] = self.successors.pop(i)
+
+    def keep_within_bound(self) -> None:
+        """Cut the tree that has the oldest example, once the last eighth begins to fill."""
+        most, step = self.max_stored, max(self.max_stored // 128, 1)
+        is_first = True
+        while most and self.seen % step == 0:
+            n = len(self.stored)
+            if n + step <= most and not (is_first and n > most - most // 8):
+                return
+            is_first = False
+            self.cut_oldest()
+
+    def cut_oldest(self) -> None:
+        """Of the tree with the oldest example, the newer half is grown anew."""
+        old = min(
+            (tree for tree in self.all_trees if len(tree.nodes) > 1),
+            key=lambda tree: min(v.arrival for v in tree.nodes),
+        )
+        i, nodes = old.place, sorted(old.nodes, key=lambda v: -v.arrival)
+        newer = {v.arrival: (v.x, v.c) for v in nodes[: (len(nodes) + 1) // 2]}
+        generation = 1 + max(tree.generation for tree in self.all_trees if tree.place == i)
+        order = sorted(newer, key=lambda a: hash64(self.seed, i, generation, a))
+        anew = self.grow(i, generation, order, newer, old.log_weights)
+        if self.successors.get(i) is old:
+            self.successors[i] = anew
+        else:
+            self.trees[i] = anew
 
     def threshold(self, n: int) -> float:
         """Epsilon, or a tenth of the standard deviation of the first n labels (Welford)."""
@@ -270,22 +358,27 @@ class BoundaryForest:
         metrics = [tree.d for tree in self.trees] or [self.d] * self.n_T
         return [d(y, v_i.x[None])[0] for d, v_i in zip(metrics, v, strict=True)]
 
-    def weights(self, y: Row, v: list[Node], p: float) -> list[float]:
-        """Of the trees' answers, in proportion to 1 / d^p."""
-        return shepard_weights([self.distance(r, len(y)) for r in self.reduced(y, v)], p)
+    @property
+    def ballot(self) -> Ballot:
+        """How votes are weighed now."""
+        return self.recent.ballot(self.recent.rule) if self.judges else (self.votes.p, None)
 
-    def answer(self, y: Row, v: list[Node], p: float) -> Row:
+    def weights(self, y: Row, v: list[Node], ballot: Ballot) -> list[float]:
+        """Of the trees' answers, in proportion to 1 / d^p, times the trees' factors."""
+        return shepard_weights([self.distance(r, len(y)) for r in self.reduced(y, v)], *ballot)
+
+    def answer(self, y: Row, v: list[Node], ballot: Ballot) -> Row:
         """The share of each class that the trees name, by code; or a label."""
         if self.E == "nearest":
             reduced = self.reduced(y, v)
             return min(zip(reduced, v, strict=True), key=lambda at: (at[0], at[1].arrival))[1].c
         if self.E == "shepard_mean":
-            return self.mean(v, self.weights(y, v, p))
-        return self.shares(v, self.weights(y, v, p), 1 + max(int(v_i.c[0]) for v_i in v))
+            return self.mean(v, self.weights(y, v, ballot))
+        return self.shares(v, self.weights(y, v, ballot), 1 + max(int(v_i.c[0]) for v_i in v))
 
     def shepard_vote(self, y: Row, n_classes: int) -> Row:
         v = self.BFQuery(y)
-        return self.shares(v, self.weights(y, v, self.votes.p), n_classes)
+        return self.shares(v, self.weights(y, v, self.ballot), n_classes)
 
     def shares(self, v: list[Node], weights: list[float], n_classes: int) -> Row:
         votes = np.zeros(n_classes)
@@ -295,7 +388,7 @@ class BoundaryForest:
 
     def shepard_mean(self, y: Row) -> Row:
         v = self.BFQuery(y)
-        return self.mean(v, self.weights(y, v, self.votes.p))
+        return self.mean(v, self.weights(y, v, self.ballot))
 
     def mean(self, v: list[Node], weights: list[float]) -> Row:
         C, total = [v_i.c for v_i in v], added(weights)

@@ -40,13 +40,15 @@ def growing_step(seen: int, n_T: int) -> int:
     return step if is_decision(last, n_T) and rest == 0 and step <= GROWING_STEPS else 0
 
 
-def shepard_weights(d: list[float], p: float) -> list[float]:
-    """1 / d^p, where 1 is the largest; examples at distance 0 decide alone."""
-    least = min(d)
+def shepard_weights(d: list[float], p: float, factors: list[float] | None = None) -> list[float]:
+    """1 / d^p, where 1 is the largest, times factors; examples at distance 0 decide alone."""
+    f = factors or [1.0] * len(d)
+    least = min(d_i for d_i, f_i in zip(d, f, strict=True) if f_i > 0)
     if least == 0:
-        return [float(d_i == 0) for d_i in d]
-    ratios = [1.0 if d_i == least else least / d_i for d_i in d]
-    return [{0.0: 1.0, 0.5: math.sqrt(r), 1.0: r, 2.0: r * r}[p] for r in ratios]
+        return [float(d_i == 0 and f_i > 0) for d_i, f_i in zip(d, f, strict=True)]
+    ratios = [1.0 if d_i == least else least / d_i if d_i > 0 else 0.0 for d_i in d]
+    powers = [{0.0: 1.0, 0.5: math.sqrt(r), 1.0: r, 2.0: r * r}[p] for r in ratios]
+    return [f_i * w if f_i > 0 else 0.0 for f_i, w in zip(f, powers, strict=True)]
 
 
 def weighted_sum(C: list[Row], weights: list[float], unit: float) -> Row:

@@ -125,8 +125,10 @@ def error_and_pulls(
 class Learning:
     """X and C are the last arrivals' positions and labels, `seen` of them in all."""
 
-    def __init__(self, X: Any, C: Any, *, seen: int, seed: int, classes: bool) -> None:
-        self.seed, self.seen, self.classes = seed, seen, classes
+    def __init__(
+        self, X: Any, C: Any, *, seen: int, seed: int, classes: bool, forgets: bool
+    ) -> None:
+        self.seed, self.seen, self.classes, self.forgets = seed, seen, classes, forgets
         self.cut, self.begin = len(X) * 3 // 4, seen - len(X)
         rows = X[: self.cut].astype(np.float64)
         means = in_order(rows) / len(rows)
@@ -150,13 +152,21 @@ class Learning:
         scales = [1 / s if s > 0 else 0.0 for s in deviations]
         return ((C - mean) * np.array(scales)).tolist()
 
+    @property
+    def equal(self) -> Logs:
+        return self.scaled([0] * len(self.base))
+
+    @property
+    def raw(self) -> Logs:
+        """No weights; or, where trees of different weights vote, equal ones of the others' size."""
+        return self.scaled([-u for u in self.base]) if self.forgets else []
+
     def choice(self, in_use: Logs) -> Logs:
         learned = self.descend()
         half = [-(-u // 2) for u in learned]
         best, least = in_use, self.validation_error(in_use)
-        equal = self.scaled([0] * len(learned))
         whole = self.scaled(learned)
-        for candidate in ([], equal, whole, self.scaled(half)):
+        for candidate in (self.raw, self.equal, whole, self.scaled(half)):
             error = self.validation_error(candidate)
             if candidate is whole:
                 error *= RELUCTANCE
@@ -188,7 +198,8 @@ class Learning:
         def key(i: int) -> int:
             return hash64(self.seed, self.seen, step, self.begin + i)
 
-        return sorted(sorted(range(self.cut), key=key)[:ROWS_PER_STEP])
+        n = ROWS_PER_STEP // 2 if self.forgets else ROWS_PER_STEP
+        return sorted(sorted(range(self.cut), key=key)[:n])
 
     def scaled(self, u: Logs) -> Logs:
         """Weights of raw features, of a size at which squared distances are about 2.
@@ -219,8 +230,11 @@ def rounded(u: Row) -> Logs:
     return [math.floor(log + 0.5) for log in u]
 
 
-def learned_weights(X: Any, C: Any, in_use: Logs, *, seen: int, seed: int, classes: bool) -> Logs:
-    """The weights to use from now on."""
-    if len(X) < FEWEST_ROWS:
+def learned_weights(
+    X: Any, C: Any, in_use: Logs, *, seen: int, seed: int, classes: bool, forgets: bool = False
+) -> Logs:
+    """The weights to use from now on; 1 / variance where a forest that forgets begins."""
+    if len(X) < FEWEST_ROWS and not (forgets and len(X) > 1):
         return in_use
-    return Learning(X, C, seen=seen, seed=seed, classes=classes).choice(in_use)
+    learning = Learning(X, C, seen=seen, seed=seed, classes=classes, forgets=forgets)
+    return learning.equal if len(X) < FEWEST_ROWS else learning.choice(in_use)
