@@ -159,6 +159,39 @@ def test_an_interrupt_while_a_batch_is_written_down_takes_it_back(retrieval, tmp
         assert forest.fingerprint() == plain.fingerprint()
 
 
+@pytest.mark.parametrize("failing", [["COMMIT"], ["COMMIT", "ROLLBACK"]])
+def test_a_disk_that_fails_while_a_batch_is_written_down_spoils_nothing(
+    retrieval, tmp_path, failing
+):
+    """What a transaction wrote that could not be rolled back is not taken for written."""
+    with open_durable(tmp_path, retrieval.forest()) as forest:
+        forest.partial_fit(retrieval.X)
+        database = forest._journal._database
+        sql, left = database._sql, list(failing)
+
+        class Failing:
+            def __getattr__(self, name):
+                return getattr(sql, name)
+
+            def execute(self, statement, *arguments):
+                if statement in left:
+                    left.remove(statement)
+                    raise sqlite3.OperationalError("disk I/O error")
+                return sql.execute(statement, *arguments)
+
+        database._sql = Failing()
+        with pytest.raises(JournalError, match="disk I/O error"):
+            forest.partial_fit(retrieval.X_more)
+        assert left == []
+        shutil.copytree(tmp_path, tmp_path / "crash")
+        forest.partial_fit(retrieval.X_more)
+    with open_durable(tmp_path / "crash") as forest:
+        assert forest.fingerprint() == retrieval.taught().fingerprint()
+    with open_durable(tmp_path) as forest:
+        plain = retrieval.taught().partial_fit(retrieval.X_more)
+        assert forest.fingerprint() == plain.fingerprint()
+
+
 def test_a_journal_that_cannot_be_told_what_was_not_learned_is_not_gone_on_with(
     tmp_path, monkeypatch
 ):

@@ -46,6 +46,7 @@ class Database:
         self.path = path
         self._process = os.getpid()
         self._lock = threading.RLock()
+        self._in_transaction = False  # of ours; SQLite may be in one that nobody has ended
         with self._explained():
             self._sql = sqlite3.connect(
                 path, isolation_level=None, timeout=0, check_same_thread=False
@@ -79,6 +80,8 @@ class Database:
             For its question marks.
         """
         with self._lock, self._explained():
+            if not self._in_transaction:
+                self._roll_back()
             return self._sql.execute(statement, values).fetchall()
 
     @contextmanager
@@ -86,19 +89,25 @@ class Database:
         """Return a context whose statements are all on the disk afterwards, or none of them.
 
         Interrupts are put off to its end. An exception of another kind may come between any two
-        steps, so that a transaction which nobody has ended is rolled back before the next.
+        steps, and a failing disk may refuse even to roll back: so a transaction which nobody has
+        ended is rolled back before the next statement, which must not see what it wrote.
         """
         with Interrupts(), self._lock, self._explained():
-            if self._sql.in_transaction:
-                self._sql.execute("ROLLBACK")
+            self._roll_back()
+            self._in_transaction = True
             try:
                 self._sql.execute("BEGIN IMMEDIATE")
                 yield
                 self._sql.execute("COMMIT")
             except BaseException:
-                if self._sql.in_transaction:
-                    self._sql.execute("ROLLBACK")
+                self._roll_back()
                 raise
+            finally:
+                self._in_transaction = False
+
+    def _roll_back(self) -> None:
+        if self._sql.in_transaction:
+            self._sql.execute("ROLLBACK")
 
     def empty_log(self) -> None:
         """Bring the write-ahead log into the database, and cut it off."""
