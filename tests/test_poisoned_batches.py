@@ -2,30 +2,56 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from boundary_forest import BoundaryForestNeighbors
 
+WIDTHS = range(1, 131)  # registers of every instruction set, whole and in part
 POISON = [-1e60, 1e60, -1e300, 1e300, 2.0**91, -(2.0**91), 3.4e38, -3.4e38, 1e-300]
 
+EVERY_WIDTH = """
+import sys; sys.path.insert(0, sys.argv[1])
+from test_poisoned_batches import WIDTHS, check_poisoned
+for width in WIDTHS:
+    check_poisoned(width)
+print(len(WIDTHS))
+"""
 
-def batch_and_single(forest, queries):
-    alone = np.concatenate([forest.apply(row[None]) for row in queries])
-    return forest.apply(queries), alone
+
+def one_by_one(forest, queries):
+    return np.concatenate([forest.apply(row[None]) for row in queries])
 
 
-@pytest.mark.parametrize("width", [*range(1, 20), 31, 33, 63, 64, 65, 100, 127, 129, 130])
-def test_one_extreme_query_changes_no_other_answer(width):
+def check_poisoned(width):
     rng = np.random.default_rng(width)
     X = rng.normal(size=(400, width)).astype(np.float32)
     forest = BoundaryForestNeighbors(n_estimators=2, random_state=0).fit(X)
     queries = rng.normal(size=(24, width))  # float64, which float32 does not hold
+    alone = one_by_one(forest, queries)
     for poison in POISON:
-        poisoned = queries.copy()
-        poisoned[rng.integers(24), rng.integers(width)] = poison
-        together, alone = batch_and_single(forest, poisoned)
-        np.testing.assert_array_equal(together, alone)
+        poisoned, expected, at = queries.copy(), alone.copy(), rng.integers(24)
+        poisoned[at, rng.integers(width)] = poison
+        expected[at] = forest.apply(poisoned[at : at + 1])
+        np.testing.assert_array_equal(forest.apply(poisoned), expected)
+
+
+@pytest.mark.parametrize("isa", ["scalar", "avx2", "avx512"])
+def test_one_extreme_query_changes_no_other_answer(isa):
+    done = subprocess.run(
+        [sys.executable, "-c", EVERY_WIDTH, str(Path(__file__).parent)],
+        env={**os.environ, "BOUNDARY_FOREST_ISA": isa},
+        capture_output=True,
+        text=True,
+    )
+    if "this processor can run" in done.stderr:
+        pytest.skip(f"this processor has no {isa}")
+    assert (done.returncode, done.stdout) == (0, f"{len(WIDTHS)}\n"), done.stderr
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -40,5 +66,4 @@ def test_extreme_stored_values_change_no_answer(width, dtype):
         queries = rng.normal(size=(24, width))
         queries[3] *= scale
         queries[11] = X[40]
-        together, alone = batch_and_single(forest, queries)
-        np.testing.assert_array_equal(together, alone)
+        np.testing.assert_array_equal(forest.apply(queries), one_by_one(forest, queries))
