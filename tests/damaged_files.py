@@ -63,6 +63,9 @@ def samples(folder, n=120):
         "general": BoundaryForest(
             **few, epsilon=0.5, metric="minkowski", metric_params={"p": 3}
         ).fit(X, X[:, 0]),
+        "learned": BoundaryForestRegressor(
+            **few, feature_weights="learned", max_samples=0.5, weights="auto"
+        ).fit(np.tile(X, (-(-130 // n), 1)), np.tile(X[:, 0] + X[:, 1], -(-130 // n))),
         "buffered": BoundaryForestClassifier(n_estimators=n, random_state=0).fit(
             X[:20], np.arange(20) % 3
         ),

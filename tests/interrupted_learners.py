@@ -1,12 +1,13 @@
 """Durable calls that are interrupted at random moments, and what is found afterwards.
 
-    python interrupted_learners.py INTERRUPTS FOLDER plain|ids lines|bytecodes
+    python interrupted_learners.py INTERRUPTS FOLDER plain|ids|learned lines|bytecodes
 
 A durable forest learns call after call, of several blocks and operations each, and takes snapshots.
 SIGINT comes at a random line or bytecode of every call, in this package or in the context managers
 that it uses. After it a copy of the folder, as a crash would leave it, must open with all that was
 acknowledged, and be the living forest: by its fingerprint, its answers and its ids. It must also be
-the one of the first rows of the stream, and must learn on. Prints JSON.
+the one of the first rows of the stream, and must learn on. With learned weights, some calls make
+decisions, at 125 and 250 arrivals. Prints JSON.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from boundary_forest.durable import batches, learner
 
 TRACED = (str(Path(boundary_forest.__file__).parent), contextlib.__file__)
 ROWS, A_FOLDER = 8, 50  # rows of a call; interrupts until another forest is begun
+LEARNED = {"feature_weights": "learned", "max_samples": 0.5, "weights": "auto"}
 QUERIES = np.random.default_rng(0).uniform(size=(5, 3))
 
 
@@ -106,9 +108,11 @@ def check_same(one: Any, other: Any) -> None:
     assert nearest[0] == nearest[1], "other ids"
 
 
-def interrupted_in(folder: Path, interrupts: int, with_ids: bool, bytecodes: bool) -> Counter[str]:
+def interrupted_in(folder: Path, interrupts: int, kind: str, bytecodes: bool) -> Counter[str]:
     rng = random.Random(folder.name)
-    model, truth = (BoundaryForestClassifier(n_estimators=3, random_state=0) for _ in range(2))
+    with_ids = kind == "ids"
+    params = {"n_estimators": 3, "random_state": 0, **(LEARNED if kind == "learned" else {})}
+    model, truth = (BoundaryForestClassifier(**params) for _ in range(2))
     longest: dict[str, int] = {}
     found: Counter[str] = Counter()
     with open_durable(folder / "living", model, snapshot_rows=40) as forest:
@@ -147,17 +151,17 @@ def interrupted_in(folder: Path, interrupts: int, with_ids: bool, bytecodes: boo
     return found
 
 
-def main(interrupts: int, folder: Path, **how: bool) -> None:
+def main(interrupts: int, folder: Path, kind: str, *, bytecodes: bool) -> None:
     learner.FIRST_ROWS = learner.MOST_ROWS = 3
     batches.OPERATION_BYTES = 4 * 3 * 8
     found: Counter[str] = Counter()
     for done in range(0, interrupts, A_FOLDER):
         work = folder / str(done)
         work.mkdir()
-        found += interrupted_in(work, min(A_FOLDER, interrupts - done), **how)
+        found += interrupted_in(work, min(A_FOLDER, interrupts - done), kind, bytecodes)
     print(json.dumps(found))
 
 
 if __name__ == "__main__":
     _, n, where, kind, moments = sys.argv
-    main(int(n), Path(where), with_ids=kind == "ids", bytecodes=moments == "bytecodes")
+    main(int(n), Path(where), kind, bytecodes=moments == "bytecodes")

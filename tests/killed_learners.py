@@ -1,11 +1,13 @@
 """Learners that are killed at random moments, and what is found afterwards.
 
-    python killed_learners.py KILLS FOLDER
+    python killed_learners.py KILLS FOLDER plain|learned
 
 A child process learns batch after batch, takes a snapshot now and then, saves the model to a file
 beside it, and tells what it has done through a pipe, when it is done. It is killed; the folder must
 open again with at least what was told, and the forest must be that of the first rows of the stream,
-by its fingerprint; the file must load. Then another child goes on. Prints JSON.
+by its fingerprint; the file must load. Then another child goes on. With learned weights the child
+is killed soon after it has begun to learn a batch that brings a decision, which grows all trees
+anew; after the last of DECISIONS another forest is begun. Prints JSON.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import struct
 import sys
@@ -24,8 +27,14 @@ import numpy as np
 
 from boundary_forest import BoundaryForestClassifier, load, open_durable
 
-BATCH, FEATURES, LONGEST = 20, 30, 0.25
-WORDS = {"learning": 0, "snapshot": 1, "saving": 2}
+BATCH, FEATURES = 20, 30
+LONGEST = {"plain": 0.25, "learned": 0.015}  # seconds until a kill; a decision takes 5 ms to 60 ms
+WORDS = {"learning": 0, "snapshot": 1, "saving": 2, "deciding": 3}
+DECISIONS = (125, 250, 500, 1000)  # arrivals
+PARAMS = {
+    "plain": {},
+    "learned": {"feature_weights": "learned", "max_samples": 0.5, "weights": "auto"},
+}
 
 
 def rows(first: int, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -34,18 +43,19 @@ def rows(first: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     return X, X[:, 0] // 64
 
 
-def model() -> BoundaryForestClassifier:
-    return BoundaryForestClassifier(n_estimators=8, random_state=0)
+def model(kind: str) -> BoundaryForestClassifier:
+    return BoundaryForestClassifier(n_estimators=8, random_state=0, **PARAMS[kind])
 
 
-def learn_until_killed(folder: Path, pipe: int) -> None:
+def learn_until_killed(folder: Path, kind: str, pipe: int) -> None:
     def tell(what: str, number: int) -> None:
         os.write(pipe, struct.pack("<BQ", WORDS[what], number))
 
-    with open_durable(folder / "durable", model()) as forest:
+    with open_durable(folder / "durable", model(kind)) as forest:
         seen = forest.examples_seen
         for step in range(10**9):
-            tell("learning", seen)
+            decides = kind == "learned" and any(seen < at <= seen + BATCH for at in DECISIONS)
+            tell("deciding" if decides else "learning", seen)
             forest.partial_fit(*rows(seen, BATCH))
             seen += BATCH
             if step % 5 == 1:
@@ -56,20 +66,24 @@ def learn_until_killed(folder: Path, pipe: int) -> None:
                 forest.save(folder / "saved.bf")
 
 
-def killed(folder: Path, after: float) -> tuple[str, int]:
+def killed(folder: Path, kind: str) -> tuple[str, int]:
     """What the child did last, and how many examples it had been told to have."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            learn_until_killed(folder, writing)
+            learn_until_killed(folder, kind, writing)
         finally:
             os._exit(1)
     os.close(writing)
-    time.sleep(after)
+    told = b""
+    while kind == "learned" and (part := os.read(reading, 9)):
+        told += part
+        if part[0] == WORDS["deciding"]:
+            break
+    time.sleep(random.uniform(0, LONGEST[kind]))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    told = b""
     while part := os.read(reading, 1 << 16):
         told += part
     os.close(reading)
@@ -79,15 +93,15 @@ def killed(folder: Path, after: float) -> tuple[str, int]:
     return next(name for name, w in WORDS.items() if w == word), acknowledged
 
 
-def main(kills: int, folder: Path) -> None:
+def main(kills: int, folder: Path, kind: str) -> None:
     random.seed(0)
-    truth = model()
-    n_true = before = saved = 0
+    truth = model(kind)
+    n_true = before = saved = learned = 0
     during: Counter[str] = Counter()
     for _ in range(kills):
-        what, acknowledged = killed(folder, random.uniform(0, LONGEST))
+        what, acknowledged = killed(folder, kind)
         during[what] += 1
-        with open_durable(folder / "durable", model()) as forest:
+        with open_durable(folder / "durable", model(kind)) as forest:
             seen = forest.examples_seen
             assert seen >= max(acknowledged, before), f"{seen} of {acknowledged} are there"
             assert seen % BATCH == 0, f"a batch is there in part: {seen}"
@@ -99,9 +113,15 @@ def main(kills: int, folder: Path) -> None:
             n_saved = load(folder / "saved.bf").stats()["examples_seen"]
             assert n_saved >= saved, "an older file came back"
             saved = n_saved
+        learned += seen - before
         before = seen
-    print(json.dumps({"kills": kills, "learned": before, "saved": saved, "during": during}))
+        if kind == "learned" and seen >= DECISIONS[-1]:
+            shutil.rmtree(folder / "durable")
+            (folder / "saved.bf").unlink(missing_ok=True)
+            truth = model(kind)
+            n_true = before = saved = 0
+    print(json.dumps({"kills": kills, "learned": learned, "saved": saved, "during": during}))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))
+    main(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])

@@ -383,15 +383,17 @@ def test_damage_is_told(classification, tmp_path):
         open_durable(tmp_path)
 
 
-def test_kill_9_at_any_moment_loses_nothing(tmp_path):
-    """Real processes; BOUNDARY_FOREST_KILLS=200 for more of them than the 25 here."""
-    kills = os.environ.get("BOUNDARY_FOREST_KILLS", "25")
+@pytest.mark.parametrize(("kind", "kills"), [("plain", "25"), ("learned", "12")])
+def test_kill_9_at_any_moment_loses_nothing(kind, kills, tmp_path):
+    """Real processes; BOUNDARY_FOREST_KILLS=200 for more of them than the few here."""
+    kills = os.environ.get("BOUNDARY_FOREST_KILLS", kills)
     script = Path(__file__).with_name("killed_learners.py")
     done = subprocess.run(
-        [sys.executable, script, kills, tmp_path], capture_output=True, text=True, check=False
+        [sys.executable, script, kills, tmp_path, kind], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["kills"] == int(kills)
     assert told["learned"] > 0
-    assert told["during"].keys() <= {"learning", "snapshot", "saving"}
+    assert told["during"].keys() <= {"learning", "snapshot", "saving", "deciding"}
+    assert ("deciding" in told["during"]) == (kind == "learned")  # a kill came in a decision

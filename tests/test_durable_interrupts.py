@@ -20,7 +20,7 @@ from boundary_forest.durable.interrupts import Interrupts
 RUNS = os.environ.get("BOUNDARY_FOREST_INTERRUPTS")
 
 
-@pytest.mark.parametrize("kind", ["plain", "ids"])
+@pytest.mark.parametrize("kind", ["plain", "ids", "learned"])
 def test_an_interrupt_at_any_moment_leaves_folder_and_forest_the_same(kind, tmp_path):
     """BOUNDARY_FOREST_INTERRUPTS=2000 interrupts so many calls, at any bytecode."""
     script = Path(__file__).with_name("interrupted_learners.py")

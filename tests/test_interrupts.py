@@ -7,6 +7,7 @@ it is left. BOUNDARY_FOREST_INTERRUPTS=2000 for more interrupts by a timer than 
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import functools
 import os
@@ -16,6 +17,7 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -185,34 +187,85 @@ def test_classes_of_a_call_that_learned_nothing_do_not_show_and_leave_no_trace()
     assert seen_of(forest) == seen_of(other)
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
-@pytest.mark.parametrize("ids", NAMES)
-def test_a_call_interrupted_by_a_timer_leaves_a_forest_of_its_first_rows(ids, tmp_path):
+@contextlib.contextmanager
+def timer():
+    """A function that arranges for KeyboardInterrupt after so many seconds, or for none."""
     assert threading.current_thread() is threading.main_thread()
-    start, chance = pickle.dumps(begun(ids)), random.Random(0)
-    took = time.perf_counter()
-    pickle.loads(start).partial_fit(X[20:], Y[20:], ids=NAMES[ids][20:])
-    took = time.perf_counter() - took
-    hits = tries = 0
 
     def interrupt(*_):
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
-        while hits < BY_TIMER and tries < 20 * BY_TIMER:
-            tries += 1
-            forest = pickle.loads(start)
-            try:
-                try:
-                    signal.setitimer(signal.ITIMER_REAL, chance.uniform(1e-6, took))
-                    forest.partial_fit(X[20:], Y[20:], ids=NAMES[ids][20:])
-                finally:
-                    signal.setitimer(signal.ITIMER_REAL, 0)
-            except KeyboardInterrupt:
-                hits += 1
-                check_consistent(forest, ids, tmp_path / "model.bf")
+        yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def interrupted_by_timer(n_hits, new, learn):
+    """Learners that were interrupted at random moments of learning; fewer if it is too quick."""
+    chance = random.Random(0)
+    took = time.perf_counter()
+    learn(new())
+    took = time.perf_counter() - took
+    hits = tries = 0
+    with timer() as interrupt_after:
+        while hits < n_hits and tries < 20 * n_hits:
+            tries += 1
+            learner = new()
+            try:
+                try:
+                    interrupt_after(chance.uniform(1e-6, took))
+                    learn(learner)
+                finally:
+                    interrupt_after(0)
+            except KeyboardInterrupt:
+                hits += 1
+                yield learner
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+@pytest.mark.parametrize("ids", NAMES)
+def test_a_call_interrupted_by_a_timer_leaves_a_forest_of_its_first_rows(ids, tmp_path):
+    start, hits = pickle.dumps(begun(ids)), 0
+    for forest in interrupted_by_timer(
+        BY_TIMER,
+        lambda: pickle.loads(start),
+        lambda forest: forest.partial_fit(X[20:], Y[20:], ids=NAMES[ids][20:]),
+    ):
+        check_consistent(forest, ids, tmp_path / "model.bf")
+        hits += 1
     assert hits == BY_TIMER
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_interrupt_in_a_decision_comes_after_it(n_jobs):
+    """Decisions at 125, 250, 500 and 1,000 arrivals take most of the time, and end their blocks."""
+    Z = np.random.default_rng(0).integers(0, 256, size=(1100, 12)).astype(np.uint8)
+    labels = Z[:, 0] // 64 + Z[:, 1] // 128
+
+    def new():
+        return BoundaryForestClassifier(
+            n_estimators=6, random_state=0, n_jobs=n_jobs,
+            feature_weights="learned", max_samples=0.5, weights="auto",
+        )  # fmt: skip
+
+    @functools.cache
+    def fingerprint(n):
+        return new().partial_fit(Z[:n], labels[:n]).fingerprint()
+
+    kept = Counter()
+    for forest in interrupted_by_timer(
+        BY_TIMER // 4, new, lambda forest: forest.partial_fit(Z, labels)
+    ):
+        n = forest.examples_seen
+        kept[n] += 1
+        assert n == 0 or forest.fingerprint() == fingerprint(n)
+        for other in (pickle.loads(pickle.dumps(forest)), forest):
+            if n < len(Z):
+                other.partial_fit(Z[n:], labels[n:])
+            assert other.fingerprint() == fingerprint(len(Z))
+    assert kept.total() == BY_TIMER // 4
+    assert kept[500] + kept[1000] > 0

@@ -172,8 +172,16 @@ def without(content, key):
     return {name: value for name, value in content.items() if name != key}
 
 
-def test_a_damaged_pickle_is_a_clear_error_or_a_forest_that_answers(task):
-    forest = task.taught().partial_fit(task.X_more, task.y_more)
+LEARNED = {"feature_weights": "learned", "max_samples": 0.5, "weights": "auto"}
+
+
+@pytest.mark.parametrize("params", [{}, LEARNED], ids=["plain", "learned weights"])
+def test_a_damaged_pickle_is_a_clear_error_or_a_forest_that_answers(task, params):
+    if task.estimator is BoundaryForestNeighbors and params:
+        pytest.skip("retrieval has no labels to learn weights from")
+    forest = task.taught(**params)
+    for _ in range(3):  # beyond the first decision
+        forest.partial_fit(task.X_more, task.y_more)
     messages = []
     for damaged in damaged_states(forest.__getstate__()):
         other = type(forest).__new__(type(forest))
