@@ -9,6 +9,7 @@ import typer
 from boundary_forest import ModelFileError
 from boundary_forest.cli.running import Job, run
 from boundary_forest.estimators.errors import JournalError
+from boundary_forest.estimators.lifetimes import LONGEST, SHORTEST, checked_lifetimes
 from boundary_forest.estimators.metrics import METRICS
 from boundary_forest.frames.values import ColumnError
 from boundary_forest.session.problems import StreamError
@@ -22,6 +23,23 @@ def _one_of(*allowed: str) -> Any:
         return value
 
     return check
+
+
+def _lifetimes_in(text: str | None) -> Any:
+    if text is None or text == "auto":
+        return text
+    return [None if part.strip() == "never" else int(part) for part in text.split(",")]
+
+
+def _lifetimes(text: str | None) -> str | None:
+    try:
+        checked_lifetimes(_lifetimes_in(text))
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r} is neither auto nor numbers of rows from {SHORTEST} to {LONGEST} or never, "
+            "separated by commas"
+        ) from None
+    return text
 
 
 def _threads(threads: int) -> int:
@@ -99,6 +117,18 @@ Trees = Annotated[
     int | None,
     typer.Option(min=1, help="Number of trees.  [default: 100; 50 if plain or not euclidean]"),
 ]
+Forgetting = Annotated[
+    str | None,
+    typer.Option(
+        help="For how many rows each tree answers, before one that has learned later rows takes "
+        "its place: auto, or numbers separated by commas, with never among them.",
+        callback=_lifetimes,
+        metavar="LIFETIMES",
+    ),
+]
+MaxStored = Annotated[
+    int | None, typer.Option(min=1, help="Store at most so many rows; the oldest go first.")
+]
 Children = Annotated[
     int | None, typer.Option(min=2, help="Maximum number of children of a node.  [default: 50]")
 ]
@@ -118,10 +148,17 @@ Save = Annotated[Path | None, typer.Option(help="Write the model to this file.",
 
 
 def forest_parameters(
-    trees: int | None, children: int | None, metric: str | None, seed: int | None
+    trees: int | None,
+    children: int | None,
+    metric: str | None,
+    seed: int | None,
+    forgetting: str | None = None,
+    max_stored: int | None = None,
 ) -> dict[str, Any]:
     """Return the parameters that were given, by the estimators' names."""
     given = {
+        "forgetting": _lifetimes_in(forgetting),
+        "max_stored": max_stored,
         "n_estimators": trees,
         "max_children": children,
         "metric": metric,

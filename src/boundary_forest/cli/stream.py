@@ -52,6 +52,8 @@ def stream(
         ),
     ] = False,
     plain: o.Plain = False,
+    forgetting: o.Forgetting = None,
+    max_stored: o.MaxStored = None,
     trees: o.Trees = None,
     children: o.Children = None,
     metric: o.Metric = None,
@@ -71,7 +73,7 @@ def stream(
         load=load,
         durable=durable,
         live=live,
-        parameters=o.forest_parameters(trees, children, metric, seed),
+        parameters=o.forest_parameters(trees, children, metric, seed, forgetting, max_stored),
         plain=plain,
         threads=threads,
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, Self
 
-from boundary_forest.estimators.adaptive import FOR_TABLES, importances_of
+from boundary_forest.estimators.adaptive import FOR_STREAMS, FOR_TABLES, importances_of
 from boundary_forest.river.base import RiverForest
 
 
 class AdaptiveRiverForest(RiverForest):
-    """A River class with weights of features, sampling, and a choice of how votes are weighed."""
+    """A River class with the parameters that go beyond the paper."""
 
     def __init__(
         self,
@@ -23,10 +23,14 @@ class AdaptiveRiverForest(RiverForest):
         feature_weights: str | None = None,
         max_samples: float | None = None,
         weights: str = "distance",
+        forgetting: str | list[int | None] | None = None,
+        max_stored: int | None = None,
     ) -> None:
         self.feature_weights = feature_weights
         self.max_samples = max_samples
         self.weights = weights
+        self.forgetting = forgetting
+        self.max_stored = max_stored
         super().__init__(n_estimators, max_children, metric, metric_params, n_jobs, seed)
 
     @classmethod
@@ -48,6 +52,25 @@ class AdaptiveRiverForest(RiverForest):
         """
         return cls(**{**FOR_TABLES, **overrides})
 
+    @classmethod
+    def for_streams(cls, **overrides: Any) -> Self:
+        """Return a model for streams that drift, whose trees come and go.
+
+        The same setting as that of :meth:`boundary_forest.BoundaryForestClassifier.for_streams`.
+
+        Parameters
+        ----------
+        **overrides
+            Parameters to set otherwise.
+
+        Examples
+        --------
+        >>> from boundary_forest.river import BoundaryForestClassifier
+        >>> BoundaryForestClassifier.for_streams(seed=0).forgetting
+        'auto'
+        """
+        return cls(**{**FOR_STREAMS, **overrides})
+
     @property
     def feature_weights_(self) -> dict[Hashable, float]:
         """The weights that multiply squared differences, by feature; empty before any example."""
@@ -59,7 +82,7 @@ class AdaptiveRiverForest(RiverForest):
         return {} if self._forest is None else self._forest.by_name(importances_of)
 
     def _shared_parameters(self) -> dict[str, Any]:
-        names = ("feature_weights", "max_samples", "weights")
+        names = ("feature_weights", "max_samples", "weights", "forgetting", "max_stored")
         return {**super()._shared_parameters(), **{name: getattr(self, name) for name in names}}
 
     def _check_parameters(self) -> None:

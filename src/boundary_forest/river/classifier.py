@@ -48,6 +48,11 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
     weights : {"distance", "uniform", "auto"}, default="distance"
         How the trees' answers are weighed, as for
         :class:`boundary_forest.BoundaryForestClassifier`.
+    forgetting : None, "auto" or list of int and None, default=None
+        For how many examples each tree answers, as for
+        :class:`boundary_forest.BoundaryForestClassifier`; see :meth:`for_streams`.
+    max_stored : int or None, default=None
+        The most examples that are stored at a time; None: there is no limit.
 
     Attributes
     ----------
@@ -66,8 +71,9 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
     Labels may be anything hashable, and new ones may come at any time. Equal votes go to the label
     that appeared first.
 
-    Memory grows with the examples that a tree got wrong, and nothing is forgotten. As with River's
-    own models, one thread at a time uses a model.
+    Memory grows with the examples that a tree got wrong, and nothing is forgotten, unless
+    ``forgetting`` or ``max_stored`` says otherwise. As with River's own models, one thread at a
+    time uses a model.
 
     Examples
     --------
@@ -90,6 +96,8 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
         feature_weights: str | None = None,
         max_samples: float | None = None,
         weights: str = "distance",
+        forgetting: str | list[int | None] | None = None,
+        max_stored: int | None = None,
     ) -> None:
         super().__init__(
             n_estimators,
@@ -101,6 +109,8 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
             feature_weights,
             max_samples,
             weights,
+            forgetting,
+            max_stored,
         )
         # Each label's code, in order of appearance, as the engine takes it: an array of one number.
         self._codes: dict[Any, NDArray[np.float64]] = {}

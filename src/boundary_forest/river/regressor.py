@@ -48,6 +48,11 @@ class BoundaryForestRegressor(AdaptiveRiverForest, base.MiniBatchRegressor):
     weights : {"distance", "uniform", "auto"}, default="distance"
         How the trees' answers are weighed, as for
         :class:`boundary_forest.BoundaryForestRegressor`.
+    forgetting : None, "auto" or list of int and None, default=None
+        For how many examples each tree answers, as for
+        :class:`boundary_forest.BoundaryForestRegressor`; see :meth:`for_streams`.
+    max_stored : int or None, default=None
+        The most examples that are stored at a time; None: there is no limit.
 
     Attributes
     ----------
@@ -82,6 +87,8 @@ class BoundaryForestRegressor(AdaptiveRiverForest, base.MiniBatchRegressor):
         feature_weights: str | None = None,
         max_samples: float | None = None,
         weights: str = "distance",
+        forgetting: str | list[int | None] | None = None,
+        max_stored: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         super().__init__(
@@ -94,6 +101,8 @@ class BoundaryForestRegressor(AdaptiveRiverForest, base.MiniBatchRegressor):
             feature_weights,
             max_samples,
             weights,
+            forgetting,
+            max_stored,
         )
 
     def _estimator(self) -> BaseBoundaryForest:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from boundary_forest.estimators.adaptive import FOR_TABLES
+from boundary_forest.estimators.adaptive import FOR_STREAMS, FOR_TABLES
 from boundary_forest.estimators.fitted import ADAPTIVE_PARAMETERS
 from boundary_forest.frames.choosing import Options
 from boundary_forest.frames.columns import Columns
@@ -28,7 +28,8 @@ class Settings:
     parameters : dict
         The forest's parameters that were specified.
     plain : bool
-        Whether a new forest is the paper's, and not one as ``for_tables`` returns it.
+        Whether a new forest is the paper's, and not one as ``for_tables`` returns it, or
+        ``for_streams`` if the parameters have ``forgetting``.
     threads : int or None
         Number of threads; -1 is one per core.
     load : Path or None
@@ -63,8 +64,17 @@ class Settings:
         """Return the parameters of a new forest; the same rows give the same forest by default."""
         # Only the Euclidean distance has weights; nothing was measured with the others.
         euclidean = self.parameters.get("metric", "euclidean") == "euclidean"
-        suited = {} if self.plain or not euclidean else FOR_TABLES
-        return {"random_state": 0, **suited, **self.parameters, "n_jobs": self.threads}
+        suited = FOR_STREAMS if "forgetting" in self.parameters else FOR_TABLES
+        if self.plain or not euclidean:
+            suited = {}
+        parameters = {"random_state": 0, **suited, **self.parameters, "n_jobs": self.threads}
+        most, n_trees = parameters.get("max_stored"), parameters.get("n_estimators", 50)
+        if most is not None and most < 4 * n_trees:
+            raise StreamError(
+                f"max_stored must be at least 4 for each of the {n_trees} trees, got {most}: store "
+                "more, or grow fewer trees"
+            )
+        return parameters
 
     def options(self, target: str) -> Options:
         """Return the options about the columns of a new model."""

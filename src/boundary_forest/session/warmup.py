@@ -213,9 +213,12 @@ class WarmUp:
             self._columns = None
             return
         self.task = self._columns.task
-        self._forest = empty_forest(
-            self.task, **{**self._parameters, "n_estimators": min(10**6, self.rows + 1)}
-        )
+        keeping_all = {
+            "n_estimators": min(10**6, self.rows + 1),
+            "forgetting": None,
+            "max_stored": None,
+        }
+        self._forest = empty_forest(self.task, **{**self._parameters, **keeping_all})
         if self._predicting and self._tables:
             before = everything.slice(0, len(everything) - 1)
             positions, labels = self._columns.positions(before), self._columns.labels(before)
