@@ -112,10 +112,11 @@ inline nb::dict to_dict(BoundaryForest::State&& state, const Params& params, boo
   const std::size_t n_errors = state.vote_errors.size();
   all["log_weights"] = to_numpy(std::move(state.log_weights), {n_weights, params.n_features});
   all["tree_weights"] = to_numpy(std::move(state.tree_weights), {n_weighted});
-  const std::size_t n_window = state.window.arrivals.size();
-  all["window_positions"] =
-      positions_to_numpy(std::move(state.window.positions), params.element_type, params.n_features);
-  all["window_labels"] = to_numpy(std::move(state.window.labels), {n_window, params.label_length});
+  nb::tuple window = to_tuple(std::move(state.window), params);
+  all["window_positions"] = window[0];
+  all["window_labels"] = window[1];
+  all["window_arrivals"] = window[2];
+  all["window_ids"] = window[3];
   all["vote_errors"] = to_numpy(std::move(state.vote_errors), {n_errors});
   all["vote_power"] = state.vote_rule;
   const std::size_t n_losses = state.tree_losses.size();

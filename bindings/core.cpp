@@ -216,6 +216,12 @@ class Forest {
                           to_tuple(std::move(paths.examples), forest_->params()));
   }
 
+  // The numbers of the ids that are not known; then nothing is forgotten.
+  std::vector<std::size_t> forget(const nb::object& ids) {
+    const Ids names = ids_from(ids);
+    return without_gil([&, forest = forest_] { return forest->forget(names, run_with(1)); });
+  }
+
   void regrow(std::uint32_t place, const Keys& arrivals, bool answering) {
     const std::vector<Regrowth> trees = {
         {place, {arrivals.data(), arrivals.data() + arrivals.shape(0)}, answering}};
@@ -307,6 +313,9 @@ class Forest {
       state.tree_weights = to_vector<std::uint32_t>(all["tree_weights"]);
       state.window.positions = bytes_of(nb::cast<Array2d>(all["window_positions"]));
       state.window.labels = to_vector<double>(all["window_labels"]);
+      state.window.arrivals = to_vector<Arrival>(all["window_arrivals"]);
+      if (all.contains("window_ids") && !all["window_ids"].is_none())
+        state.window.ids = ids_from(all["window_ids"]);
     }
     if (all.contains("vote_errors")) {
       state.vote_errors = to_vector<double>(all["vote_errors"]);
@@ -516,6 +525,10 @@ NB_MODULE(_core, m) {
            nb::sig(
                "def check_ids(self, ids: numpy.typing.NDArray[numpy.int64] | list[str]) -> None"),
            "Raise ValueError if an id occurs twice or names a stored example.")
+      .def("forget", &Forest::forget, "ids"_a,
+           nb::sig("def forget(self, ids: numpy.typing.NDArray[numpy.int64] | list[str]) -> "
+                   "list[int]"),
+           "Forget the examples with these ids, or return the numbers of those not known.")
       .def("regrow", &Forest::regrow, "place"_a, "arrivals"_a, "answering"_a = true,
            nb::sig("def regrow(self, place: int, arrivals: numpy.typing.NDArray[numpy.uint64], "
                    "answering: bool = True) -> None"),

@@ -155,8 +155,9 @@ BoundaryForest::Features BoundaryForest::features() {
   Features out;
   out.weights = weights_of(adaptation.settings->log_weights);
   if (const Window& window = adaptation.window; window.is_kept()) {
-    out.variances = moments(params_, window.end() - window.begin(), [&](std::size_t i) {
-                      return window.row(window.begin() + i);
+    const std::vector<Arrival> known = window.last(Window::capacity);
+    out.variances = moments(params_, known.size(), [&](std::size_t i) {
+                      return window.row(known[i]);
                     }).variances;
   } else {
     const std::vector<Slot> slots = living(version);

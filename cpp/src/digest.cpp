@@ -42,7 +42,7 @@ Hash128 digest_of(const Adaptation& adaptation, const Params& params,
   for (const double loss : adaptation.losses) absorb(hash, std::bit_cast<std::uint64_t>(loss));
   for (const LogWeight log : adaptation.settings->log_weights)
     absorb(hash, static_cast<std::uint64_t>(log));
-  for (Arrival a = window.begin(); a < window.end(); ++a)
+  for (const Arrival a : window.last(Window::capacity))
     absorb_example(hash, params, label_keys, a, window.row(a), window.label(a));
   return hash;
 }
@@ -56,7 +56,9 @@ Digest BoundaryForest::digest(std::span<const std::uint64_t> label_keys) {
   if (vote && label_keys.size() < version.n_classes)
     throw std::invalid_argument("label_keys must have one for each class");
   Digest digest;
-  std::vector<std::uint32_t> n_holders(version.slots, version.planted ? 0 : 1);
+  std::vector<std::uint32_t> n_holders(version.slots, 0);
+  for (Slot slot = 0; !version.planted && slot < version.slots; ++slot)
+    n_holders[slot] = store_.is_in(version, slot) ? 1 : 0;
   for (const auto& [tree, n_nodes, generation, answering] : version.trees) {
     Hash128 hash = beginning;
     absorb(hash, tree->place());

@@ -135,7 +135,7 @@ void ExampleStore::recycle_before(std::uint64_t oldest_read) {
   auto retired = retired_.begin();
   for (; retired != retired_.end() && retired->number < oldest_read; ++retired) {
     holders_[retired->slot].store(0, std::memory_order_relaxed);
-    ids_.clear(retired->slot);
+    wipe(retired->slot);
     if (rows_.is_own(retired->slot)) free_.push_back(retired->slot);
   }
   retired_.erase(retired_.begin(), retired);
@@ -144,6 +144,13 @@ void ExampleStore::recycle_before(std::uint64_t oldest_read) {
   arrivals_.recycle_before(oldest_read);
   holders_.recycle_before(oldest_read);
   ids_.recycle_before(oldest_read);
+}
+
+// What may have been forgotten on request leaves nothing behind.
+void ExampleStore::wipe(Slot slot) {
+  if (rows_.is_own(slot)) std::memset(rows_.at(slot), 0, rows_.width());
+  std::fill_n(labels_.at(slot), label_length_, 0.0);
+  ids_.clear(slot);
 }
 
 void ExampleStore::rollback() {

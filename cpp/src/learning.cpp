@@ -27,7 +27,7 @@ BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
   Adaptation& adaptation = progress_.adaptation;
   adaptation.settings = settings_;
   if (params.has_learned_weights)
-    adaptation.window = Window(store_.row_bytes(), params.label_length);
+    adaptation.window = Window(store_.row_bytes(), params.label_length, params.ids);
   if (params.vote_weights == VoteWeights::uniform) adaptation.rule = 1;
   if (params.vote_weights == VoteWeights::automatic)
     adaptation.errors.assign(
@@ -59,22 +59,32 @@ void BoundaryForest::for_each_tree(const Run& run, F&& f) {
   parallel_for(trees_.size(), n_threads, [&](std::size_t i) { f(i, trees_[i]); });
 }
 
-// Tree i takes example i as its root and the other n_T - 1 in its own random order.
+// Tree i takes example i as its root and the other n_T - 1 in its own random order. (Some may have been
+// forgotten: then the root is the first of that order.)
 void BoundaryForest::BFInitialization(const Run& run) {
   const auto n_T = params_.n_T;
-  const QueryRows examples(store_, 0, n_T);
+  std::vector<Slot> slots;
+  std::vector<std::uint32_t> row_of(n_T, nothing);  // of each arrival
+  for (const auto& [arrival, slot] : stored_by_arrival()) {
+    row_of[arrival] = static_cast<std::uint32_t>(slots.size());
+    slots.push_back(slot);
+  }
+  const QueryRows examples(store_, slots);
   const double epsilon = epsilon_now();
   make_trees();
   for_each_tree(run, [&](std::size_t, Grown& grown) {
     const std::uint32_t i = grown.tree->place();
-    grown.tree->plant(i);
+    std::vector<std::uint32_t> order = shuffled(n_T, params_.seed, i);
+    std::erase_if(order, [&](std::uint32_t y) { return row_of[y] == nothing; });
+    const std::uint32_t root = row_of[i] == nothing ? order[0] : i;
+    grown.tree->plant(slots[row_of[root]]);
     std::uint64_t seen = 1;
-    for (const std::uint32_t y : shuffled(n_T, params_.seed, i))
-      if (y != i && params_.learns(i, y))
-        grown.tree->BTTrain(examples, y, seen++, epsilon, grown.cost);
+    for (const std::uint32_t y : order)
+      if (y != root && params_.learns(i, y))
+        grown.tree->BTTrain(examples, row_of[y], seen++, epsilon, grown.cost);
   });
   close_block(store_.size());
-  for (Slot slot = 0; slot < n_T; ++slot)  // which was held while it waited
+  for (const Slot slot : slots)  // which was held while it waited
     store_.let_go(slot, publication_.newest().number + 1);
 }
 
@@ -278,7 +288,9 @@ void BoundaryForest::learn_block(const RowsView& rows, const double* labels, con
     for (std::size_t y = 0; y < rows.n; ++y)
       std::fill_n(
           v.begin() + static_cast<std::ptrdiff_t>(y * n_T), n_T,
-          nearest_buffered(queries, y, first + static_cast<Slot>(y), progress_.seen + y, cost));
+          nearest_buffered(
+              queries, y, first + static_cast<Slot>(y), progress_.seen + y,
+              [&](Slot slot) { return slot >= first || store_.is_alive(slot); }, cost));
     publication_.count_queries(cost);
   }
   if (asked.out != nullptr || judges) answer_and_judge(asked, begin, first, v, judges);
@@ -333,10 +345,14 @@ std::pmr::vector<double> BoundaryForest::thresholds(Slot first, std::size_t n,
 // The staged labels count among those seen, and rows among the last arrivals.
 void BoundaryForest::take_note_of(Slot first, std::size_t n) {
   Window& window = progress_.adaptation.window;
+  Ids id = store_.ids().blank(1);
   for (std::size_t i = 0; i < n; ++i) {
     const Slot slot = first + static_cast<Slot>(i);
     const double* label = store_.label(slot);
-    if (window.is_kept()) window.add(store_.row(slot), label);
+    if (window.is_kept()) {
+      store_.ids().get(slot, id, 0);
+      window.add(store_.row(slot), label, id);
+    }
     if (params_.estimator == Estimator::shepard_vote)
       progress_.n_classes = std::max(progress_.n_classes, static_cast<std::uint32_t>(*label) + 1);
     else

@@ -20,7 +20,9 @@ void BoundaryForest::BFQuery(const QueryRows& queries, const Version& version, L
   if (!version.planted) {
     for (std::size_t row = 0; row < queries.size(); ++row)
       std::fill_n(v + row * n_T, n_T,
-                  nearest_buffered(queries, row, version.stored, version.seen, cost));
+                  nearest_buffered(
+                      queries, row, version.slots, version.seen,
+                      [&](Slot slot) { return store_.is_in(version, slot); }, cost));
     return;
   }
   StackMemory memory;
@@ -45,18 +47,22 @@ void BoundaryForest::BFQuery(const QueryRows& queries, const Version& version, L
 }
 
 // Before the n_T-th example there are no trees: the exact nearest of those that have arrived, ties
-// by the first tree's priorities.
-Leaf BoundaryForest::nearest_buffered(const QueryRows& queries, std::size_t i, Slot stored,
-                                      std::uint64_t seen, Counts& cost) const {
-  if (stored == 0) throw std::logic_error("the forest has not learned anything yet");
+// by the first tree's priorities. is_there(slot) tells for the slots below `end`.
+Leaf BoundaryForest::nearest_buffered(const QueryRows& queries, std::size_t i, Slot end,
+                                      std::uint64_t seen,
+                                      const std::function<bool(Slot)>& is_there,
+                                      Counts& cost) const {
   Nearest closest(BoundaryTree::tie_hash(params_, 0), store_, {queries, i, seen, 0});
-  for (Slot slot = 0; slot < stored; ++slot) {
+  for (Slot slot = 0; slot < end; ++slot) {
+    if (!is_there(slot)) continue;
     Leaf candidate{slot, 0.0};
     const std::byte* row = store_.row(slot);
     settings_->d->distances(queries.position(i), &row, 1, &candidate.reduced);
     closest.consider(slot, candidate);
+    cost += {1, 1};
   }
-  cost += {stored, stored};
+  if (closest.node() == nothing)
+    throw std::logic_error("the forest has not learned anything yet");
   return closest.at();
 }
 

@@ -120,8 +120,11 @@ void BoundaryForest::put_adaptation(const Version& version, State& state) const 
   state.vote_errors = adaptation.errors;
   const Window& window = adaptation.window;
   if (!window.is_kept()) return;
-  for (Arrival a = window.begin(); a < window.end(); ++a) {
-    state.window.arrivals.push_back(a);
+  state.window.arrivals = window.last(Window::capacity);
+  state.window.ids = store_.ids().blank(state.window.arrivals.size());
+  for (std::size_t i = 0; i < state.window.arrivals.size(); ++i) {
+    const Arrival a = state.window.arrivals[i];
+    window.get_id(a, state.window.ids, i);
     state.window.positions.insert(state.window.positions.end(), window.row(a),
                                   window.row(a) + store_.row_bytes());
     state.window.labels.insert(state.window.labels.end(), window.label(a),
@@ -209,7 +212,9 @@ void BoundaryForest::restore(const State& state, const SavedRows& rows) {
       state.tree_generations.empty() || state.tree_generations.size() == state.tree_sizes.size(),
       "tree_generations does not fit the trees");
   const bool planted = state.tree_sizes[0] > 0;
-  require(planted || (n == state.seen && n < params_.n_T), "trees are missing");
+  const bool may_have_gaps = params_.ids != IdKind::none;  // some may have been forgotten
+  require(planted || (state.seen < params_.n_T && (n == state.seen || may_have_gaps)),
+          "trees are missing");
   check_trees(state);
   Adaptation adaptation = restored_adaptation(state);
   const std::vector<std::shared_ptr<const TreeSettings>> settings = restored_settings(state);
@@ -260,16 +265,29 @@ Adaptation BoundaryForest::restored_adaptation(const State& state) const {
           "vote_rule does not fit the parameters");
   adaptation.rule = static_cast<std::uint8_t>(state.vote_rule);
   Window& window = adaptation.window;
-  const std::size_t n =
-      window.is_kept() ? std::min<std::uint64_t>(state.seen, Window::capacity) : 0;
+  const std::vector<Arrival>& arrivals = state.window.arrivals;
+  const Arrival first =
+      state.seen - (window.is_kept() ? std::min<Arrival>(state.seen, Window::capacity) : 0);
+  const std::size_t n = arrivals.size();
   require(state.window.labels.size() == n * params_.label_length &&
-              state.window.positions.size() == n * store_.row_bytes(),
-          "the window does not have the last arrivals");
-  check_labels(state.window.labels, state.n_classes);
-  window.begin_at(state.seen - n);
+              state.window.positions.size() == n * store_.row_bytes() &&
+              state.window.ids.size() == (params_.ids == IdKind::none ? 0 : n) &&
+              (n == 0 || params_.ids == IdKind::none || state.window.ids.kind() == params_.ids),
+          "the window's arrays do not fit one another");
   for (std::size_t i = 0; i < n; ++i)
+    require(arrivals[i] < state.seen && arrivals[i] >= (i == 0 ? first : arrivals[i - 1] + 1),
+            "the window does not have the last arrivals");
+  check_labels(state.window.labels, state.n_classes);
+  window.begin_at(first);
+  for (std::size_t i = 0; window.end() < state.seen && window.is_kept();) {
+    if (i == n || arrivals[i] > window.end()) {
+      window.skip();
+      continue;
+    }
     window.add(state.window.positions.data() + i * store_.row_bytes(),
-               state.window.labels.data() + i * params_.label_length);
+               state.window.labels.data() + i * params_.label_length, state.window.ids, i);
+    ++i;
+  }
   return adaptation;
 }
 

@@ -87,14 +87,14 @@ std::vector<Nearby> nearest_rows(std::span<const double> weights,
 // The labels of the rows that are learned from, and estimates of others by them.
 class Labels {
  public:
-  Labels(const Window& window, const Params& params, Arrival begin, Arrival cut)
+  Labels(const Window& window, const Params& params, std::span<const Arrival> arrivals)
       : classes_(params.estimator == Estimator::shepard_vote),
         length_(params.label_length),
         exponent_(length_, 0),
         mean_(length_, 0.0),
         scale_(length_, 0.0) {
-    if (!classes_) standardise(window, begin, cut);
-    for (Arrival a = begin; a < cut; ++a)
+    if (!classes_) standardise(window, arrivals);
+    for (const Arrival a : arrivals)
       for (std::size_t c = 0; c < length_; ++c) known_.push_back(seen(window.label(a), c));
   }
 
@@ -135,9 +135,9 @@ class Labels {
     return classes_ ? label[c] : (moderate(label, c) - mean_[c]) * scale_[c];
   }
 
-  void standardise(const Window& window, Arrival begin, Arrival cut) {
+  void standardise(const Window& window, std::span<const Arrival> arrivals) {
     const auto for_each = [&](auto&& f) {
-      for (Arrival a = begin; a < cut; ++a)
+      for (const Arrival a : arrivals)
         for (std::size_t c = 0; c < length_; ++c) f(window.label(a), c);
     };
     std::vector<double> largest(length_, 0.0);
@@ -145,7 +145,7 @@ class Labels {
       largest[c] = std::max(largest[c], std::fabs(label[c]));
     });
     for (std::size_t c = 0; c < length_; ++c) std::frexp(largest[c], &exponent_[c]);
-    const auto n = static_cast<double>(cut - begin);
+    const auto n = static_cast<double>(arrivals.size());
     for_each([&](const double* label, std::size_t c) { mean_[c] += moderate(label, c); });
     for (double& mean : mean_) mean /= n;
     for_each([&](const double* label, std::size_t c) {
@@ -215,11 +215,11 @@ class Learning {
         D_(params.n_features),
         forgets_(params.forgets()),
         n_threads_(n_threads),
-        begin_(window.end() - std::min<Arrival>(window.end() - window.begin(), n_rows)),
-        cut_(begin_ + (window.end() - begin_) * 3 / 4),
-        labels_(window, params, begin_, cut_),
+        arrivals_(window.last(n_rows)),
+        cut_(arrivals_.size() * 3 / 4),
+        labels_(window, params, std::span(arrivals_).first(cut_)),
         moments_(
-            moments(params, cut_ - begin_, [&](std::size_t i) { return window.row(begin_ + i); })),
+            moments(params, cut_, [&](std::size_t i) { return window.row(arrivals_[i]); })),
         rows_(params.n_features) {
     for (const double variance : moments_.variances)
       base_.push_back(variance > 0.0 ? clamped(-log_weight_of(std::min(variance, 1e300))) : 0);
@@ -228,7 +228,7 @@ class Learning {
 
   LogWeights choose(const LogWeights& in_use) const {
     const LogWeights equal = scaled(LogWeights(D_, 0));
-    if (window_.end() - begin_ < fewest_rows) return forgets_ && cut_ > begin_ ? equal : in_use;
+    if (arrivals_.size() < fewest_rows) return forgets_ && cut_ > 0 ? equal : in_use;
     const LogWeights learned = descend();
     LogWeights half = learned;
     for (LogWeight& u : half) u /= 2;
@@ -271,7 +271,7 @@ class Learning {
       std::vector<double> gradient(D_, 0.0);
       for (std::size_t i = 0; i < chosen.size(); ++i) {
         double pulls[n_near];
-        labels_.error(near[i], window_.label(begin_ + chosen[i]), pulls);
+        labels_.error(near[i], window_.label(arrivals_[chosen[i]]), pulls);
         for (std::size_t j = 0; j < n_near; ++j) {
           const float* x = position(chosen[i]);
           const float* y = position(near[i].all[j].row);
@@ -313,7 +313,7 @@ class Learning {
   std::vector<std::uint32_t> rows_of_step(int step) const {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> keyed(rows_.size());
     for (std::uint32_t i = 0; i < keyed.size(); ++i)
-      keyed[i] = {hash64(seed_, window_.end(), step, begin_ + i), i};
+      keyed[i] = {hash64(seed_, window_.end(), step, arrivals_[i]), i};
     const std::size_t n = std::min(forgets_ ? rows_per_step / 2 : rows_per_step, keyed.size());
     std::nth_element(keyed.begin(), keyed.begin() + static_cast<std::ptrdiff_t>(n) - 1,
                      keyed.end());
@@ -328,8 +328,8 @@ class Learning {
     std::vector<double> scale = weights_of(base_);
     for (double& value : scale) value = std::sqrt(value);
     std::vector<double> x(D_);
-    standardised_.reserve((window_.end() - begin_) * D_);
-    for (Arrival a = begin_; a < window_.end(); ++a) {
+    standardised_.reserve(arrivals_.size() * D_);
+    for (const Arrival a : arrivals_) {
       to_doubles({window_.row(a), params.element_type}, D_, x.data());
       for (std::size_t f = 0; f < D_; ++f) {
         const double z = (x[f] - moments_.means[f]) * scale[f];
@@ -337,7 +337,7 @@ class Learning {
             std::isnan(z) ? 0.0F : static_cast<float>(std::clamp(z, -farthest, farthest)));
       }
     }
-    for (std::size_t i = 0; i < cut_ - begin_; ++i) rows_.add({position(i), D_});
+    for (std::size_t i = 0; i < cut_; ++i) rows_.add({position(i), D_});
   }
 
   const float* position(std::size_t i) const { return standardised_.data() + i * D_; }
@@ -370,12 +370,12 @@ class Learning {
     logs.resize(D_);  // zeros are the plain metric
     for (std::size_t f = 0; f < D_; ++f) logs[f] = clamped(logs[f] - base_[f]);
     std::vector<Estimated> queries;
-    for (std::size_t i = rows_.size(); i < window_.end() - begin_; ++i)
+    for (std::size_t i = rows_.size(); i < arrivals_.size(); ++i)
       queries.push_back({position(i)});
     const std::vector<Nearby> near = nearest_rows(weights_of(logs), queries, rows_, n_threads_);
     double error = 0.0;
     for (std::size_t i = 0; i < near.size(); ++i)
-      error += labels_.error(near[i], window_.label(cut_ + i), nullptr);
+      error += labels_.error(near[i], window_.label(arrivals_[cut_ + i]), nullptr);
     return error;
   }
 
@@ -384,13 +384,13 @@ class Learning {
   const std::size_t D_;  // features
   const bool forgets_;
   const std::size_t n_threads_;
-  const Arrival begin_;
-  const Arrival cut_;  // from here on they are for validation
+  const std::vector<Arrival> arrivals_;
+  const std::size_t cut_;  // from here on they are for validation
   const Labels labels_;
   const Moments moments_;            // of the rows that are learned from
   LogWeights base_;                  // of 1 / variance; 0 for a constant feature
-  std::vector<float> standardised_;  // begin_ to the window's end, D_ values each
-  StandardisedRows rows_;            // of them, begin_ to cut_
+  std::vector<float> standardised_;  // all of the arrivals, D_ values each
+  StandardisedRows rows_;            // those before cut_
 };
 
 }  // namespace

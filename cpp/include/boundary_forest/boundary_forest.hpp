@@ -170,6 +170,11 @@ class BoundaryForest : private Forkable {
   // Throws std::invalid_argument if ids occur twice or already name a stored example.
   void check_ids(const Ids& ids);
 
+  // Forgets the examples with these ids, wherever they are: in trees, in memory, and among the last
+  // arrivals (forgetting.cpp). Returns the numbers of those that are not known; then, and if none would
+  // be left (std::invalid_argument), nothing is forgotten.
+  std::vector<std::size_t> forget(const Ids& ids, const Run& run);
+
   // Grows trees anew in the places of others, and publishes once. If it throws, nothing has changed.
   void regrow(std::span<const Regrowth> trees, const Run& run);
   // The trees that grow at these places take over from those that answer there.
@@ -346,6 +351,10 @@ class BoundaryForest : private Forkable {
   void take_over();
   std::vector<std::uint32_t> own_order(const BoundaryTree& tree, std::span<const Slot> slots) const;
   std::uint32_t next_generation(std::uint32_t place) const;
+  std::vector<char> find_in_window(const Ids& ids, std::vector<Arrival>& arrivals) const;
+  void forget_in(std::size_t i, std::span<const char> forgotten);
+  Slot earliest_but(std::span<const char> forgotten) const;
+  void learn_again(Grown& grown, std::span<const Slot> slots) const;
   void keep_within_bound(const Run& run);
   bool cut_oldest(const Run& run);
   std::vector<Slot> newer_half(const BoundaryTree& tree) const;
@@ -362,8 +371,8 @@ class BoundaryForest : private Forkable {
   void for_each_query_block(const RowsView& rows, const Run& run, F&& f);
   template <class F>
   void for_each_answer(const RowsView& rows, const Run& run, Reading& reading, F&& f);
-  Leaf nearest_buffered(const QueryRows& queries, std::size_t i, Slot stored, std::uint64_t seen,
-                        Counts& cost) const;
+  Leaf nearest_buffered(const QueryRows& queries, std::size_t i, Slot end, std::uint64_t seen,
+                        const std::function<bool(Slot)>& is_there, Counts& cost) const;
   Neighbors neighbors(const RowsView& rows, std::size_t n, const Run& run, const Version& version,
                       Counts& cost);
   std::vector<Leaf> neighbors_of(const QueryRows& queries, std::size_t i, std::size_t n,

@@ -142,6 +142,7 @@ class ExampleStore {
 
   void grow_to(std::size_t n);
   void move(Slot from, Slot to);
+  void wipe(Slot slot);
   void set_holders(Slot slot, std::uint32_t word);
 
   ElementType type_;

@@ -131,8 +131,9 @@ class IdColumn {
     if (kind_ == IdKind::integer) integers_[to] = integers_[from];
     if (kind_ == IdKind::text) texts_[to] = std::move(texts_[from]);
   }
-  // Gives back the memory of a long text.
+  // Leaves nothing behind, and gives back the memory of a long text.
   void clear(Slot slot) {
+    if (kind_ == IdKind::integer) integers_[slot] = 0;
     if (kind_ == IdKind::text) texts_[slot] = std::string();
   }
   // Room for n ids, and copying one there.

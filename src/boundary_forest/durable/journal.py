@@ -351,6 +351,17 @@ class Journal:
             self._database.empty_log()
             self._count(self._read())
 
+    def forget_included(self, number: int) -> None:
+        """Remove what a snapshot made needless, if a crash came before that was done.
+
+        Parameters
+        ----------
+        number : int
+            The last operation that it includes.
+        """
+        if self._database.rows("SELECT 1 FROM operations WHERE number <= ? LIMIT 1", number):
+            self.forget(number)
+
     # Reading
 
     def after(self, number: int) -> Iterator[Recorded]:

@@ -22,6 +22,7 @@ from boundary_forest.durable.locking import FolderLock
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.batch import Batch
 from boundary_forest.estimators.errors import JournalError
+from boundary_forest.estimators.forgetting import forget_examples
 from boundary_forest.files import save_forest, write_model
 from boundary_forest.files.saving import contents_of
 
@@ -152,6 +153,35 @@ class DurableForest:
         self._snapshot_if_due()
         return result
 
+    def forget(self, ids: Any) -> Self:
+        """Forget examples, as the estimator's ``forget``; return when the disk has nothing of them.
+
+        A snapshot without them takes the place of the last one, and the journal is emptied, so that
+        neither file has a byte of their rows. If that fails, the folder has not forgotten, and is
+        closed: open it again, and repeat the request.
+
+        Parameters
+        ----------
+        ids : array-like of int or str
+            As they were given to ``partial_fit``.
+
+        Returns
+        -------
+        self : DurableForest
+        """
+        is_ahead = False  # of the folder
+        try:
+            with Interrupts(), self._saving, self._calling:
+                forget_examples(self._opened().fitted, ids)
+                is_ahead = True
+                self._save_snapshot()
+        except BaseException as error:
+            if is_ahead:
+                self.close()
+                error.add_note(f"{self.path} has not forgotten, and was closed: open it again")
+            raise
+        return self
+
     def keep_note(self) -> None:
         """Bring the note to the disk though nothing was learned."""
         with self._calling:
@@ -193,12 +223,15 @@ class DurableForest:
     def snapshot(self) -> None:
         """Save the forest, and empty the journal that it makes needless."""
         with self._saving:  # an older snapshot must not take the place of a newer one
-            with self._calling:  # nothing is learned until number and forest are captured
-                model, last = self._opened(), self._journal.last
-                record = {"operation": last, "journal": self._journal.identity}
-                contents = contents_of(model, {**self.attachments, RECORD: record})
-            write_model(self.path / SNAPSHOT, *contents)
-            self._journal.forget(last)
+            self._save_snapshot()
+
+    def _save_snapshot(self) -> None:
+        with self._calling:  # nothing is learned until number and forest are captured
+            model, last = self._opened(), self._journal.last
+            record = {"operation": last, "journal": self._journal.identity}
+            contents = contents_of(model, {**self.attachments, RECORD: record})
+        write_model(self.path / SNAPSHOT, *contents)
+        self._journal.forget(last)
 
     def close(self) -> None:
         """Let others open the folder. What was learned is kept, and will be replayed."""

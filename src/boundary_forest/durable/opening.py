@@ -119,6 +119,7 @@ def open_durable(
         if identity not in (None, journal.identity):
             raise JournalError(f"{journal.path}: it belongs to another snapshot than {SNAPSHOT}")
         taken_back = journal.take_back_last(included) if redo else None
+        journal.forget_included(included)
         for recorded in journal.after(included):
             _learn_again(forest, recorded, journal.path, with_functions=bool(functions))
         return DurableForest(

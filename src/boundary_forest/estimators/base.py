@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
@@ -22,6 +22,7 @@ from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.copying import Parts, put_together, taken_apart
 from boundary_forest.estimators.element_type import ELEMENT_TYPES
 from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.forgetting import forget_examples
 from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.estimators.learning import checked_batch, learn, prepared
 from boundary_forest.estimators.metrics import METRICS, engine_metric
@@ -218,6 +219,44 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
             if fitted is None:
                 self.check_params()
             self._learn_checked(fitted, batch)
+
+    def forget(self, ids: Any) -> Self:
+        """Forget the examples with these ids.
+
+        They leave all trees (a leaf goes; what stood below an inner node is learned again in order
+        of arrival), the last arrivals that weights of features are learned from, and memory; the
+        next file that is saved has nothing of them. Weights that were learned with them stay until
+        they are learned again. The ids may be given to other examples.
+
+        Parameters
+        ----------
+        ids : array-like of int or str
+            As they were given to ``partial_fit``.
+
+        Returns
+        -------
+        self : estimator
+
+        Raises
+        ------
+        KeyError
+            If some are not known: never given, already forgotten, or of examples that no tree kept
+            and that are not among the last arrivals. It lists them, and nothing is forgotten.
+        ValueError
+            If no example would be left, or examples have no ids.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestNeighbors
+        >>> forest = BoundaryForestNeighbors(random_state=0).fit([[0.0], [3.0]], ids=["a", "b"])
+        >>> forest.forget(["a"]).kneighbors([[0.0]], 1, return_distance=False).tolist()
+        [['b']]
+        """
+        with self.learning_paused():
+            if self._recorder is not None:
+                raise TypeError("forget through the durable forest, whose folder forgets too")
+            forget_examples(self._fitted, ids)
+        return self
 
     def _learn(
         self,

@@ -206,12 +206,34 @@ def _adaptation(file: ModelFile, forest: dict[str, Any], label_length: int) -> d
         state["window_positions"] = file.array("window_positions", element_type, 2)
         _check_finite(file, state["window_positions"], "window_positions")
         state["window_labels"] = file.array("window_labels", "float64", 2)
+        state |= _window(file, forest, state)
     if "vote_power" in forest:
         none = np.empty(0, dtype=np.float64)
         for name in VOTE_ARRAYS:
             state[name] = file.array(name, "float64") if name in file.entries else none
         state["vote_power"] = _whole(forest, "vote_power", MOST_RULES - 1)
     return state
+
+
+def _window(file: ModelFile, forest: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
+    """Return the numbers and ids of the last arrivals.
+
+    Files from before examples could be forgotten have neither; without ids, no row can be found
+    that is to be forgotten, so none is kept.
+    """
+    n, seen = len(state["window_labels"]), _whole(forest, "seen", 2**53)
+    ids = read_column(file, "window_ids") if column_length(file, "window_ids") is not None else None
+    if "window_arrivals" in file.entries:
+        arrivals = file.array("window_arrivals", "uint64")
+        return {"window_arrivals": arrivals, "window_ids": None if ids is None else engine_ids(ids)}
+    if n > seen:
+        raise file.error(f"it has {n} rows, and {seen} examples were seen", "window_labels")
+    if forest.get("has_ids"):
+        return {name: state[name][:0] for name in ("window_positions", "window_labels")} | {
+            "window_arrivals": np.empty(0, np.uint64),
+            "window_ids": None,
+        }
+    return {"window_arrivals": np.arange(seen - n, seen, dtype=np.uint64), "window_ids": None}
 
 
 def _checked_positions(file: ModelFile) -> NDArray[Any]:

@@ -28,7 +28,7 @@ TREE_ARRAYS = ("tree_sizes", "node_examples", "node_parents")
 REGROWN_ARRAYS = ("tree_places", "tree_generations")  # only where trees were replaced
 # Only where weights of features are learned, or votes are tried: names and types.
 WEIGHT_ARRAYS = {"log_weights": ("int32", 2), "tree_weights": ("uint32", 1)}
-WINDOW_ARRAYS = ("window_positions", "window_labels")
+WINDOW_ARRAYS = ("window_positions", "window_labels", "window_arrivals")
 VOTE_ARRAYS = ("vote_errors", "tree_losses")  # the latter where trees are judged
 LONGEST_WINDOW = 4000  # the engine's
 
@@ -88,6 +88,8 @@ def _learned(fitted: Fitted) -> tuple[dict[str, Any], Arrays]:
     columns = dict(parts.columns)
     if state["ids"] is not None:
         columns["ids"] = _column(state["ids"])
+        if len(state["log_weights"]):
+            columns["window_ids"] = _column(state["window_ids"])
     if names is not None:
         columns["feature_names"] = names
     document = {
