@@ -217,9 +217,9 @@ class Forest {
   }
 
   // The numbers of the ids that are not known; then nothing is forgotten.
-  std::vector<std::size_t> forget(const nb::object& ids) {
+  std::vector<std::size_t> forget(const nb::object& ids, std::size_t n_jobs) {
     const Ids names = ids_from(ids);
-    return without_gil([&, forest = forest_] { return forest->forget(names, run_with(1)); });
+    return without_gil([&, forest = forest_] { return forest->forget(names, run_with(n_jobs)); });
   }
 
   void regrow(std::uint32_t place, const Keys& arrivals, bool answering) {
@@ -525,9 +525,9 @@ NB_MODULE(_core, m) {
            nb::sig(
                "def check_ids(self, ids: numpy.typing.NDArray[numpy.int64] | list[str]) -> None"),
            "Raise ValueError if an id occurs twice or names a stored example.")
-      .def("forget", &Forest::forget, "ids"_a,
-           nb::sig("def forget(self, ids: numpy.typing.NDArray[numpy.int64] | list[str]) -> "
-                   "list[int]"),
+      .def("forget", &Forest::forget, "ids"_a, "n_jobs"_a,
+           nb::sig("def forget(self, ids: numpy.typing.NDArray[numpy.int64] | list[str], n_jobs: "
+                   "int) -> list[int]"),
            "Forget the examples with these ids, or return the numbers of those not known.")
       .def("regrow", &Forest::regrow, "place"_a, "arrivals"_a, "answering"_a = true,
            nb::sig("def regrow(self, place: int, arrivals: numpy.typing.NDArray[numpy.uint64], "

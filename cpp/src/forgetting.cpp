@@ -30,13 +30,7 @@ std::vector<std::size_t> BoundaryForest::forget(const Ids& ids, const Run& run) 
     throw std::invalid_argument(
         "ids are those of all stored examples, and a forest needs one: begin another forest");
   try {
-    replaced_.reserve(trees_.size());
-    trees_.reserve(2 * trees_.size());  // so that taking back needs no memory
-    for (std::size_t i = 0; i < trees_.size(); ++i) {
-      run.between_blocks();
-      forget_in(i, forgotten);
-    }
-    close_block(store_.size());
+    forget_slots(forgotten, run);
     for (Slot slot = 0; !planted() && slot < forgotten.size(); ++slot)
       if (forgotten[slot]) store_.let_go(slot, publication_.newest().number + 1);
     for (const Arrival a : erased) window.erase(a);
@@ -63,9 +57,8 @@ std::vector<char> BoundaryForest::find_in_window(const Ids& ids,
               [&](std::size_t a, std::size_t b) { return wanted[a] < wanted[b]; });
     for (const Arrival a : window.last(Window::capacity)) {
       window.get_id(a, one, 0);
-      auto at = std::lower_bound(order.begin(), order.end(), id, [&](std::size_t i, const auto& x) {
-        return wanted[i] < x;
-      });
+      auto at = std::lower_bound(order.begin(), order.end(), id,
+                                 [&](std::size_t i, const auto& x) { return wanted[i] < x; });
       if (at != order.end() && wanted[*at] == id) arrivals.push_back(a);
       for (; at != order.end() && wanted[*at] == id; ++at) found[*at] = 1;
     }
@@ -75,35 +68,77 @@ std::vector<char> BoundaryForest::find_in_window(const Ids& ids,
   return found;
 }
 
-// Replaces trees_[i] by a tree without the slots that are marked, if it has any.
-void BoundaryForest::forget_in(std::size_t i, std::span<const char> forgotten) {
-  const BoundaryTree& old = *trees_[i].tree;
-  std::vector<NodeId> numbers(old.size(), nothing);  // in the new tree
+namespace {
+
+// A tree without what is forgotten: the nodes that stay, and the examples that are to be learned again.
+struct Rest {
   std::vector<Slot> examples;
   std::vector<NodeId> parents;
   std::vector<Slot> again;
-  for (NodeId v = 0; v < old.size(); ++v) {
-    const NodeId parent = old.parent(v);
-    const bool is_lost = forgotten[old.example(v)];
-    if (is_lost || (parent != nothing && numbers[parent] == nothing)) {
-      if (!is_lost) again.push_back(old.example(v));
-      continue;
+
+  Rest(const BoundaryTree& tree, std::span<const char> forgotten) {
+    std::vector<NodeId> numbers(tree.size(), nothing);  // of the nodes that stay
+    for (NodeId v = 0; v < tree.size(); ++v) {
+      const NodeId parent = tree.parent(v);
+      const bool is_lost = forgotten[tree.example(v)];
+      if (is_lost || (parent != nothing && numbers[parent] == nothing)) {
+        if (!is_lost) again.push_back(tree.example(v));
+        continue;
+      }
+      numbers[v] = static_cast<NodeId>(examples.size());
+      examples.push_back(tree.example(v));
+      parents.push_back(parent == nothing ? nothing : numbers[parent]);
     }
-    numbers[v] = static_cast<NodeId>(examples.size());
-    examples.push_back(old.example(v));
-    parents.push_back(parent == nothing ? nothing : numbers[parent]);
+    std::sort(again.begin(), again.end(),
+              [&](Slot a, Slot b) { return tree.store().arrival(a) < tree.store().arrival(b); });
   }
-  if (examples.size() == old.size()) return;
-  std::sort(again.begin(), again.end(),
-            [&](Slot a, Slot b) { return store_.arrival(a) < store_.arrival(b); });
-  if (examples.empty() && again.empty()) again.push_back(earliest_but(forgotten));
-  Grown anew = make_tree(old.place(), old.generation(), old.settings());
-  anew.answering = trees_[i].answering;
-  if (!examples.empty()) anew.tree->restore(examples, parents);
-  learn_again(anew, again);
-  anew.cost += std::exchange(trees_[i].cost, Counts{});
-  std::swap(trees_[i], anew);
-  replaced_.push_back(std::move(anew));
+};
+
+}  // namespace
+
+// Trees that have slots which are marked are replaced. Rows that several of them learn again are prepared
+// once.
+void BoundaryForest::forget_slots(std::span<const char> forgotten, const Run& run) {
+  std::vector<std::size_t> places;
+  std::vector<Rest> rests;
+  std::vector<Grown> anew;
+  for (std::size_t i = 0; i < trees_.size(); ++i) {
+    const BoundaryTree& old = *trees_[i].tree;
+    Rest rest(old, forgotten);
+    if (rest.examples.size() == old.size()) continue;
+    if (rest.examples.empty() && rest.again.empty()) rest.again.push_back(earliest_but(forgotten));
+    places.push_back(i);
+    rests.push_back(std::move(rest));
+    anew.push_back(make_tree(old.place(), old.generation(), old.settings()));
+    anew.back().answering = trees_[i].answering;
+  }
+  std::vector<Slot> slots;
+  std::vector<std::uint32_t> row_of(store_.size(), nothing);
+  for (const Rest& rest : rests)
+    for (const Slot slot : rest.again)
+      if (row_of[slot] == nothing) {
+        row_of[slot] = static_cast<std::uint32_t>(slots.size());
+        slots.push_back(slot);
+      }
+  const QueryRows rows(store_, slots);
+  const Sieves sieves(rows, plain_, anew, [](const Grown& grown) { return &*grown.tree; });
+  const std::size_t n_threads = params_.label_function ? 1 : threads(run);
+  parallel_for(anew.size(), n_threads, [&](std::size_t i) {
+    const Rest& rest = rests[i];
+    if (!rest.examples.empty()) anew[i].tree->restore(rest.examples, rest.parents);
+    std::vector<std::uint32_t> order;
+    for (const Slot slot : rest.again) order.push_back(row_of[slot]);
+    grow(anew[i], rows, order, epsilon_now(), sieves.of(*anew[i].tree), run);
+  });
+  replaced_.reserve(places.size());
+  trees_.reserve(trees_.size() + places.size());  // so that taking back needs no memory
+  for (std::size_t i = 0; i < anew.size(); ++i) {
+    Grown& old = trees_[places[i]];
+    anew[i].cost += std::exchange(old.cost, Counts{});
+    std::swap(old, anew[i]);
+    replaced_.push_back(std::move(anew[i]));
+  }
+  close_block(store_.size());
 }
 
 // The earliest stored example that is not forgotten.
@@ -111,32 +146,6 @@ Slot BoundaryForest::earliest_but(std::span<const char> forgotten) const {
   for (const auto& [arrival, slot] : stored_by_arrival())
     if (!forgotten[slot]) return slot;
   __builtin_unreachable();
-}
-
-// Stored examples, in this order; an empty tree takes the first as its root.
-void BoundaryForest::learn_again(Grown& grown, std::span<const Slot> slots) const {
-  if (slots.empty()) return;
-  BoundaryTree& tree = *grown.tree;
-  const QueryRows rows(store_, slots);
-  const Sieves sieves(rows, plain_, std::span(&grown, 1),
-                      [](const Grown& one) { return &*one.tree; });
-  std::vector<std::uint32_t> order(slots.size());
-  std::iota(order.begin(), order.end(), 0);
-  const std::vector<double> epsilon(slots.size(), epsilon_now());
-  std::size_t begin = 0;
-  if (tree.size() == 0) tree.plant(slots[begin++]);
-  while (begin < slots.size()) {
-    const std::size_t n = std::min(slots.size() - begin, block_rows(tree.size()));
-    const std::span<const std::uint32_t> block = std::span(order).subspan(begin, n);
-    if (const Sieve* sieve = sieves.of(tree))
-      BlockDescent(rows, *sieve)
-          .train(tree, block, {begin, BlockDescent::Clock::Pace::rows}, epsilon.data(), grown.cost,
-                 [](std::size_t) { return true; });
-    else
-      for (std::size_t j = begin; j < begin + n; ++j)
-        tree.BTTrain(rows, j, j, epsilon[j], grown.cost);
-    begin += n;
-  }
 }
 
 }  // namespace boundary_forest

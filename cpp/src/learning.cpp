@@ -138,15 +138,17 @@ void BoundaryForest::train(Grown& grown, const Block& block, std::uint32_t begin
   }
 }
 
-// An empty tree learns examples in the given order; the first becomes its root.
+// A tree learns stored examples in the given order; if it is empty, the first becomes its root.
 void BoundaryForest::grow(Grown& grown, const QueryRows& examples,
                           std::span<const std::uint32_t> order, double epsilon, const Sieve* sieve,
                           const Run& run) const {
   BoundaryTree& tree = *grown.tree;
   const std::vector<double> epsilons(sieve != nullptr ? examples.size() : 0, epsilon);
-  tree.plant(examples.slot(order[0]));
-  for (std::size_t seen = 1; seen < order.size();) {
-    const std::size_t n = std::min(order.size() - seen, block_rows(seen));
+  std::size_t seen = 0;
+  if (tree.size() == 0) tree.plant(examples.slot(order[seen++]));
+  while (seen < order.size()) {
+    const std::size_t n =
+        std::min(order.size() - seen, block_rows(std::max<std::size_t>(seen, tree.size())));
     const std::span<const std::uint32_t> block = order.subspan(seen, n);
     if (sieve != nullptr)
       BlockDescent(examples, *sieve)
@@ -286,11 +288,10 @@ void BoundaryForest::learn_block(const RowsView& rows, const double* labels, con
     const QueryRows queries(store_, first, rows.n, &memory);
     Counts cost;
     for (std::size_t y = 0; y < rows.n; ++y)
-      std::fill_n(
-          v.begin() + static_cast<std::ptrdiff_t>(y * n_T), n_T,
-          nearest_buffered(
-              queries, y, first + static_cast<Slot>(y), progress_.seen + y,
-              [&](Slot slot) { return slot >= first || store_.is_alive(slot); }, cost));
+      std::fill_n(v.begin() + static_cast<std::ptrdiff_t>(y * n_T), n_T,
+                  nearest_buffered(
+                      queries, y, first + static_cast<Slot>(y), progress_.seen + y,
+                      [&](Slot slot) { return slot >= first || store_.is_alive(slot); }, cost));
     publication_.count_queries(cost);
   }
   if (asked.out != nullptr || judges) answer_and_judge(asked, begin, first, v, judges);

@@ -49,8 +49,7 @@ void BoundaryForest::BFQuery(const QueryRows& queries, const Version& version, L
 // Before the n_T-th example there are no trees: the exact nearest of those that have arrived, ties
 // by the first tree's priorities. is_there(slot) tells for the slots below `end`.
 Leaf BoundaryForest::nearest_buffered(const QueryRows& queries, std::size_t i, Slot end,
-                                      std::uint64_t seen,
-                                      const std::function<bool(Slot)>& is_there,
+                                      std::uint64_t seen, const std::function<bool(Slot)>& is_there,
                                       Counts& cost) const {
   Nearest closest(BoundaryTree::tie_hash(params_, 0), store_, {queries, i, seen, 0});
   for (Slot slot = 0; slot < end; ++slot) {
@@ -61,8 +60,7 @@ Leaf BoundaryForest::nearest_buffered(const QueryRows& queries, std::size_t i, S
     closest.consider(slot, candidate);
     cost += {1, 1};
   }
-  if (closest.node() == nothing)
-    throw std::logic_error("the forest has not learned anything yet");
+  if (closest.node() == nothing) throw std::logic_error("the forest has not learned anything yet");
   return closest.at();
 }
 

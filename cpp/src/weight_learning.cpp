@@ -218,8 +218,7 @@ class Learning {
         arrivals_(window.last(n_rows)),
         cut_(arrivals_.size() * 3 / 4),
         labels_(window, params, std::span(arrivals_).first(cut_)),
-        moments_(
-            moments(params, cut_, [&](std::size_t i) { return window.row(arrivals_[i]); })),
+        moments_(moments(params, cut_, [&](std::size_t i) { return window.row(arrivals_[i]); })),
         rows_(params.n_features) {
     for (const double variance : moments_.variances)
       base_.push_back(variance > 0.0 ? clamped(-log_weight_of(std::min(variance, 1e300))) : 0);
@@ -370,8 +369,7 @@ class Learning {
     logs.resize(D_);  // zeros are the plain metric
     for (std::size_t f = 0; f < D_; ++f) logs[f] = clamped(logs[f] - base_[f]);
     std::vector<Estimated> queries;
-    for (std::size_t i = rows_.size(); i < arrivals_.size(); ++i)
-      queries.push_back({position(i)});
+    for (std::size_t i = rows_.size(); i < arrivals_.size(); ++i) queries.push_back({position(i)});
     const std::vector<Nearby> near = nearest_rows(weights_of(logs), queries, rows_, n_threads_);
     double error = 0.0;
     for (std::size_t i = 0; i < near.size(); ++i)

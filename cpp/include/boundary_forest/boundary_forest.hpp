@@ -352,9 +352,8 @@ class BoundaryForest : private Forkable {
   std::vector<std::uint32_t> own_order(const BoundaryTree& tree, std::span<const Slot> slots) const;
   std::uint32_t next_generation(std::uint32_t place) const;
   std::vector<char> find_in_window(const Ids& ids, std::vector<Arrival>& arrivals) const;
-  void forget_in(std::size_t i, std::span<const char> forgotten);
+  void forget_slots(std::span<const char> forgotten, const Run& run);
   Slot earliest_but(std::span<const char> forgotten) const;
-  void learn_again(Grown& grown, std::span<const Slot> slots) const;
   void keep_within_bound(const Run& run);
   bool cut_oldest(const Run& run);
   std::vector<Slot> newer_half(const BoundaryTree& tree) const;

@@ -21,6 +21,7 @@ from boundary_forest.durable.journal import Journal
 from boundary_forest.durable.locking import FolderLock
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.batch import Batch
+from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.estimators.forgetting import forget_examples
 from boundary_forest.files import save_forest, write_model
@@ -172,7 +173,8 @@ class DurableForest:
         is_ahead = False  # of the folder
         try:
             with Interrupts(), self._saving, self._calling:
-                forget_examples(self._opened().fitted, ids)
+                model = self._opened()
+                forget_examples(model.fitted, ids, n_threads(model.n_jobs))
                 is_ahead = True
                 self._save_snapshot()
         except BaseException as error:

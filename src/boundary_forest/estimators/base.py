@@ -255,7 +255,7 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         with self.learning_paused():
             if self._recorder is not None:
                 raise TypeError("forget through the durable forest, whose folder forgets too")
-            forget_examples(self._fitted, ids)
+            forget_examples(self._fitted, ids, n_threads(self.n_jobs))
         return self
 
     def _learn(

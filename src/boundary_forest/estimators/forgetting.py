@@ -25,14 +25,14 @@ def checked_ids(fitted: Fitted, ids: Any) -> Any:
     return engine_ids(array)
 
 
-def forget_examples(fitted: Fitted | None, ids: Any) -> None:
+def forget_examples(fitted: Fitted | None, ids: Any, n_threads: int) -> None:
     """Forget the examples with these ids; KeyError if some are not known, and none is forgotten."""
     if fitted is None:
         raise KeyError("nothing was learned yet, so no id is known")
     wanted = checked_ids(fitted, ids)
     if len(wanted) == 0:
         return
-    unknown = [wanted[i] for i in fitted.engine.forget(wanted)]
+    unknown = [wanted[i] for i in fitted.engine.forget(wanted, n_threads)]
     if unknown:
         shown = ", ".join(repr(plain(one)) for one in unknown[:MOST_SHOWN])
         more = f" and {len(unknown) - MOST_SHOWN} more" if len(unknown) > MOST_SHOWN else ""
