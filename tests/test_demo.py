@@ -21,7 +21,7 @@ N_DIGITS = 1797
 
 def closing_table(text):
     """The last lines: what on the left, its value on the right."""
-    lines = text.rstrip("\n").splitlines()[-7:]
+    lines = text.rstrip("\n").splitlines()[-11:]
     return dict(re.fullmatch(r"\s*(\S.*?)\s{2,}(\S.*?)\s*", line).groups() for line in lines)
 
 

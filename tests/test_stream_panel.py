@@ -11,9 +11,11 @@ from rich.text import Text
 from stream_histories import classified, regressed, regression, snapshot
 
 from boundary_forest.cli import sparkline
-from boundary_forest.cli.panel import Frame, LivePanel, plain_line, summary
+from boundary_forest.cli.panel import Frame, LivePanel
 from boundary_forest.cli.sparkline import Track
+from boundary_forest.cli.summary import plain_line, summary
 from boundary_forest.session.progress import History
+from boundary_forest.session.scores import MEASURES
 from boundary_forest.session.wording import duration, number, percent, rate, short, size
 
 SIZES = [(80, 24), (160, 50), (40, 10), (24, 6), (10, 3), (200, 12)]
@@ -60,6 +62,12 @@ def test_the_panel_tells_all_where_there_is_room():
         "600",
         "480 kB",
         "50 trees of 240 nodes each",
+        "accuracy 94.9 %",
+        "majority class 12.5 %",
+        "no change 6.25 %",
+        "kappa 0.940",
+        "F1 0.945",
+        "log-loss 0.310",
         "3 bad",
         "12 unlabelled",
         "1 unseen categories",
@@ -156,7 +164,8 @@ def test_what_goes_into_a_pipe_meanwhile_is_left_alone(capsys):
 
 def test_plain_lines():
     assert plain_line(snapshot(bad=2, recent_error=0.0492)) == (
-        "1,200 of 4,000 rows  error 5.08 %, recent 4.92 %  600 stored  480 kB  1,230 rows/s  2 bad"
+        "1,200 of 4,000 rows  error 5.08 %, recent 4.92 %  kappa 0.940  600 stored  480 kB  "
+        "1,230 rows/s  2 bad"
     )
     assert plain_line(regression(total_rows=None, recent_mae=0.4484)) == (
         "1,200 rows  MAE 0.5008, recent 0.4484  R2 0.600, recent 0.650  600 stored  480 kB  "
@@ -173,6 +182,34 @@ def test_the_summary_tells_the_last_state_and_what_was_added(history):
         assert "4,000 in 4.0 s" in out.getvalue()
         assert "model [bold].bf" in out.getvalue()
         assert on_terminal or "\x1b" not in out.getvalue()
+
+
+def test_the_summary_has_the_measures_of_its_task():
+    texts = []
+    for history in (classified(), regressed()):
+        out = io.StringIO()
+        summary(Console(file=out, width=120), history)
+        texts.append(" ".join(out.getvalue().split()))
+    for said in (
+        "error 5.02 %; 3.32 % recently",
+        "accuracy 95.0 %; 12.5 % by the majority class, 6.25 % by no change",
+        "kappa 0.940",
+        "F1 0.945 in the mean; least 0.",
+        "log-loss 0.310",
+    ):
+        assert said in texts[0]
+        assert said.split()[0] not in texts[1]
+    assert "MAE 0.5002; 0.4363 recently RMSE 0.7500 R2 0.600; 0.650 recently" in texts[1]
+
+
+def test_where_nothing_is_predicted_nothing_is_said_of_errors():
+    state = snapshot(predicting=False, **dict.fromkeys(MEASURES))
+    lines, _ = shown(state, 80, 24)
+    out = io.StringIO()
+    summary(Console(file=out, width=120), History(snapshots=[state]))
+    for text in ("\n".join(lines), plain_line(state), out.getvalue()):
+        assert "600" in text
+        assert not re.search(r"error|recent|accuracy|kappa|F1| - ", text)
 
 
 def test_the_summary_of_nothing():

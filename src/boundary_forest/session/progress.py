@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from boundary_forest.session.calibration import Bin
+from boundary_forest.session.class_scores import ClassScore
 from boundary_forest.session.deciding import Decision
 
 
@@ -12,12 +14,16 @@ from boundary_forest.session.deciding import Decision
 class Snapshot:
     """The figures of a session at a moment, as a panel, a line of text or a web page shows them.
 
-    ``error`` is the share of wrong answers (classification), ``mae`` and ``r2`` are regression's;
-    those of the other task are None. "Recent" is over the latest answers, or the latest seconds.
+    ``error`` to ``log_loss`` are classification's, ``mae`` to ``recent_r2`` regression's; those of
+    the other task are None, and all are before the first answer. ``majority_accuracy`` and
+    ``no_change_accuracy`` are those of the majority class and of the previous label, each of the
+    rows before; ``macro_f1`` is the mean of the classes' F1. "Recent" is over the latest 1,000
+    answers, or the latest seconds.
     """
 
     source: str
     task: str  # "classify" or "regress"
+    predicting: bool  # whether rows are answered, and not only learned
     rows: int
     total_rows: int | None
     learned: int
@@ -29,8 +35,15 @@ class Snapshot:
     recent_rows_per_s: float
     error: float | None
     recent_error: float | None
+    accuracy: float | None
+    majority_accuracy: float | None
+    no_change_accuracy: float | None
+    kappa: float | None
+    macro_f1: float | None
+    log_loss: float | None
     mae: float | None
     recent_mae: float | None
+    rmse: float | None
     r2: float | None
     recent_r2: float | None
     stored: int
@@ -65,6 +78,8 @@ class History:
     snapshots: list[Snapshot] = field(default_factory=list)  # thinned to about 500
     # (true, answered) -> count; the largest 50 classes, the rest as "other"
     confusion: dict[tuple[str, str], int] = field(default_factory=dict)
+    by_class: list[ClassScore] = field(default_factory=list)  # at most 1,001
+    reliability: list[Bin] = field(default_factory=list)  # confidence against accuracy
     pairs: list[tuple[float, float]] = field(default_factory=list)  # (true, predicted), a sample
     hardest: list[HardExample] = field(default_factory=list)  # at most 20
     tree_depths: list[list[int]] = field(default_factory=list)  # per tree: nodes at each depth

@@ -12,6 +12,8 @@ import numpy as np
 from boundary_forest.estimators.adaptive import last_decision
 from boundary_forest.frames.columns import CLASSIFY
 from boundary_forest.frames.model import FrameModel
+from boundary_forest.session.class_scores import MOST_CLASSES as COUNTED_CLASSES
+from boundary_forest.session.class_scores import OTHER, as_text
 from boundary_forest.session.deciding import Decision
 from boundary_forest.session.events import Answered
 from boundary_forest.session.progress import HardExample, History, Snapshot
@@ -21,8 +23,6 @@ MOST_SNAPSHOTS = 500
 MOST_PAIRS = 5000
 MOST_EXAMPLES = 20
 MOST_CLASSES = 50  # shown by name
-COUNTED_CLASSES = 1000  # distinguished while the session runs
-OTHER = "other"
 
 
 class Recorder:
@@ -158,12 +158,6 @@ class Recorder:
                 heapq.heappush(self._hardest, entry)
             else:
                 heapq.heapreplace(self._hardest, entry)
-
-
-def as_text(label: Any) -> str:
-    """Return a class or a number as text."""
-    value = label.item() if isinstance(label, np.generic) else label
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _hard_example(rows: Answered, i: int, forest: Any) -> HardExample:

@@ -15,6 +15,7 @@ import numpy as np
 
 from boundary_forest.durable import DurableForest
 from boundary_forest.frames.choosing import describe
+from boundary_forest.frames.columns import CLASSIFY
 from boundary_forest.frames.model import FrameModel
 from boundary_forest.frames.values import as_table
 from boundary_forest.session.events import Answered, Decided, Event, Refused
@@ -147,7 +148,7 @@ class Session:
     def snapshot(self) -> Snapshot:
         """Return the figures at this moment."""
         learner, scores, model = self._ready(), self.scores, self.model
-        errors: dict[str, Any] = scores.errors(learner.task)
+        measures: dict[str, Any] = scores.measures(learner.task)
         stored, nodes = learner.waiting, []
         if model is not None and model.forest.examples_seen:
             stats = model.stats()
@@ -156,6 +157,7 @@ class Session:
         return Snapshot(
             source=self.name,
             task=learner.task,
+            predicting=self.settings.predicting,
             rows=scores.rows,
             total_rows=self.total_rows,
             learned=scores.learned,
@@ -163,7 +165,7 @@ class Session:
             bad=scores.bad,
             unseen_categories=scores.unseen,
             **self._pace.at(scores.rows),
-            **errors,
+            **measures,
             stored=stored,
             trees=len(nodes) if planted else 0,
             nodes_per_tree=sum(nodes) / len(nodes) if planted else 0.0,
@@ -181,6 +183,9 @@ class Session:
             history = self._recorder.history(forest, last)
             if model is not None:
                 history.importances = self._recorder.importances(model)
+        if last.task == CLASSIFY:
+            history.by_class = self.scores.classes.by_class()
+            history.reliability = self.scores.calibration.reliability()
         if forest is not None:
             parameters = sorted(forest.get_params().items())
             history.parameters = {name: value for name, value in parameters if value is not None}

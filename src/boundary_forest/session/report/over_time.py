@@ -7,7 +7,16 @@ from typing import Any
 
 from boundary_forest.session.progress import Snapshot
 from boundary_forest.session.report.lines import Chart, Curve, line_chart
-from boundary_forest.session.wording import count, counted, number, percent, r2, rate, short, size
+from boundary_forest.session.wording import (
+    count,
+    counted,
+    number,
+    percent,
+    rate,
+    score,
+    short,
+    size,
+)
 
 
 def quality(snapshots: Sequence[Snapshot]) -> list[Chart]:
@@ -46,7 +55,7 @@ def quality(snapshots: Sequence[Snapshot]) -> list[Chart]:
                 Curve("recent", [s.recent_r2 for s in snapshots], "orange"),
                 Curve("overall", [s.r2 for s in snapshots], "blue"),
             ],
-            write=r2,
+            write=score,
             tick=lambda v: f"{v:.4g}",
             note="The share of the target's variance that the answers explain; 1 is perfect.",
             zero=False,

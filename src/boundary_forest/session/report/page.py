@@ -25,8 +25,8 @@ from boundary_forest.session.wording import (
     duration,
     number,
     percent,
-    r2,
     rate,
+    score,
     size,
 )
 
@@ -121,7 +121,7 @@ def _header(last: Snapshot) -> Header:
     else:
         tiles = [
             ("mean absolute error", number(last.mae), f"{number(last.recent_mae)} recently"),
-            ("R²", r2(last.r2), f"{r2(last.recent_r2)} recently"),
+            ("R²", score(last.r2), f"{score(last.recent_r2)} recently"),
         ]
     share = f"{percent(last.stored / last.learned)} kept" if last.learned else ""
     nodes = f"{count(round(last.nodes_per_tree))} nodes each" if last.trees else "none planted yet"
