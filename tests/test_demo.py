@@ -90,6 +90,7 @@ def test_the_demo_leaves_a_report_and_a_model(demo, folder):
     assert demo.returncode == 0
     page = (folder / "build/demo/report.html").read_text(encoding="utf-8")
     assert "pixel63" in page
+    assert page.count('viewBox="0 0 8 8" class="picture"') > 100  # 20 digits, 5 beside each
     model = boundary_forest.load(folder / "build/demo/model.bf")
     rows = pandas.read_csv(folder / "build/demo/digits.csv")
     assert (model.predict(rows) == rows["digit"]).mean() > 0.99

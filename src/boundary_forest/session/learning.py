@@ -99,7 +99,7 @@ class Learner:
         self._learning = learning
         self._delivered = delivered
         self._recorded = recorded
-        self._warmup = WarmUp(options, warmup, parameters, predicting=predicting)
+        self._warmup = WarmUp(options, warmup, parameters, predicting=predicting, recorded=recorded)
         self._rows_a_call = FEWEST_ROWS
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,7 +59,9 @@ class HardExample:
     """A row that was answered wrongly with high confidence, or with a large residual.
 
     All of it was recorded when the row was answered. ``shares`` are the classes' shares of the
-    votes, the largest first, those of 0 left out; the answer's is ``confidence``.
+    votes, the largest first, those of 0 left out; the answer's is ``confidence``. ``features`` are
+    the columns that it was predicted from, ``stored`` those of the weightiest examples that
+    decided, by arrival number, as far as they are known.
     """
 
     row: int
@@ -69,6 +72,8 @@ class HardExample:
     features: dict[str, str]
     shares: tuple[tuple[str, float], ...]
     decision: Decision
+    stored: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    in_warmup: bool = False  # answered by the nearest row before it, not by the forest
 
 
 @dataclass

@@ -306,7 +306,8 @@ class Session:
     def _record(self, event: Answered) -> None:
         if self._recorder is None:
             return
-        self._recorder.add(event, None if self.model is None else self.model.forest)
+        columns = self._ready().options.feature_names(event.table.column_names)
+        self._recorder.add(event, self.model, columns)
         if self.model is not None:
             self._recorder.weigh(self.model)
         if self._recorder.wants(self.scores.rows):

@@ -22,6 +22,7 @@ from boundary_forest.frames.values import NothingYetError, as_plain, as_texts, c
 from boundary_forest.session.events import Answered, Event, Refused
 from boundary_forest.session.predicting import predict, predict_then_learn
 
+MOST_ENDS = 1 << 20  # of a call; the nearest row comes once for each tree that there could be
 MANY_TABLES = 16  # more of them, of a row each, would take long to concatenate in the end
 
 
@@ -47,16 +48,25 @@ class WarmUp:
         Parameters of the forest; the metric is that of the answers.
     predicting : bool
         Whether rows are answered.
+    recorded : bool
+        Whether answers come with the row that decided, unless the warm-up is very long.
     """
 
     def __init__(
-        self, options: Options, rows: int, parameters: dict[str, Any], *, predicting: bool = True
+        self,
+        options: Options,
+        rows: int,
+        parameters: dict[str, Any],
+        *,
+        predicting: bool = True,
+        recorded: bool = False,
     ) -> None:
         self.options = options
         self.rows = rows
         self.task = options.task or CLASSIFY
         self._parameters = parameters
         self._predicting = predicting
+        self._recorded = recorded
         self._tables: list[Any] = []
         self._numbers: list[NDArray[np.int64]] = []
         self._columns: Columns | None = None
@@ -147,7 +157,10 @@ class WarmUp:
             self._forest.partial_fit(X[:1], y[:1])
             yield Answered(self.task, numbers[:1], rows.slice(0, 1), X[:1], y[:1])
         if n < len(X):
-            result = predict_then_learn(self.task, self._forest, X[n:], y[n:])
+            few = (len(X) - n) * self._forest.n_estimators <= MOST_ENDS
+            result = predict_then_learn(
+                self.task, self._forest, X[n:], y[n:], with_ends=self._recorded and few
+            )
             yield Answered(self.task, numbers[n:], rows.slice(n), X[n:], y[n:], result)
 
     def _take_empty(self, row: Any, numbers: NDArray[np.int64]) -> Event:

@@ -92,7 +92,7 @@ def _sections(history: History) -> dict[str, Any]:
         "hardest_title": "The hardest rows: confident and wrong"
         if is_classification
         else "The hardest rows: the largest differences",
-        "hardest_note": hardest.note(history.hardest),
+        "hardest_note": hardest.note(history.hardest, last),
         "cards": [hardest.card(example) for example in history.hardest],
         "choices": last.choices,
         "settings": {
