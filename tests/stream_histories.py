@@ -41,6 +41,7 @@ def snapshot(rows=1200, **changes):
         "stored": rows // 2,
         "trees": 50,
         "nodes_per_tree": rows / 5,
+        "forest_bytes": 100 * rows,
         "memory_bytes": 400 * rows,
         "choices": (
             "task: classify, 10 distinct integers",
@@ -88,6 +89,7 @@ def classified(n_classes=10, n_snapshots=40, names=None, **parts):
         "importances": importances(),
         "parameters": {"n_estimators": 50, "metric": "euclidean"},
         "summary": {"saved to": "model.bf"},
+        "run": {"date": "2026-01-02 03:04", "command": "boundary-forest stream rows.csv"},
     }
     return History(**(values | parts))
 

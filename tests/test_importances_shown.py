@@ -111,12 +111,12 @@ def test_a_plain_forest_has_none_to_record():
     assert "Which columns count" not in page(history)
 
 
-def test_the_report_has_a_bar_for_each_of_the_largest_and_one_for_the_rest():
+def test_the_report_has_a_bar_for_each_of_the_largest_and_a_line_for_the_rest():
     text = page(classified())
     section = text.split('id="columns"')[1].split("</section>")[0]
-    assert section.count("<tr><td>") == 16
+    assert section.count("<tr><td>") == 15
     assert "<td>f0</td>" in section
-    assert "<td>9 others</td>" in section
+    assert "and 9 others, 19.6 % together" in section
     assert "How it changed" in section
     assert "Which columns count" in page(regressed(importances=importances(3)))
 

@@ -99,6 +99,44 @@ def test_reliability_counts_every_answer_by_its_confidence():
         assert found.accuracy == pytest.approx(right[here].mean())
 
 
+@pytest.mark.parametrize(("make", "target"), [(noisy, "kind"), (numbers_table, "y")])
+def test_the_curve_has_the_measures_of_the_rows_up_to_each_point(make, target):
+    """Evenly spaced, however the rows came; recent is over a thousand answers."""
+    table = make(3000)
+    settings = Settings(target=target, parameters=TREES, warmup=200)
+    with Session(settings, recording=True) as session:
+        events = [event for i in (0, 1, 1700) for event in session.take_rows(part(table, i))]
+        history = session.history()
+        last = session.snapshot()
+    answers = [
+        (row, true, answer)
+        for event in events
+        if getattr(event, "answers", None) is not None and event.y is not None
+        for row, true, answer in zip(event.numbers, event.y, event.answers, strict=True)
+    ]
+    assert 300 < len(history.curve) <= 600
+    assert history.curve[-1].rows > 2990
+    for point in history.curve[:: len(history.curve) // 7]:
+        so_far = [(true, answer) for row, true, answer in answers if row <= point.rows]
+        for name, pairs in (("", so_far), ("recent_", so_far[-1000:])):
+            true, given = map(list, zip(*pairs, strict=True))
+            if target == "kind":
+                error = 1 - metrics.accuracy_score(true, given)
+                assert getattr(point, f"{name}error") == pytest.approx(error)
+            elif len(true) > 1:
+                mae = metrics.mean_absolute_error(true, given)
+                assert getattr(point, f"{name}mae") == pytest.approx(mae)
+                found = getattr(point, f"{name}r2")
+                assert found == pytest.approx(metrics.r2_score(true, given), abs=1e-6)
+    assert history.curve[-1].majority_accuracy == pytest.approx(last.majority_accuracy, abs=2e-3)
+
+
+def part(table, begin):
+    """The rows from one of the places where a stream was cut, to the next."""
+    ends = {0: 1, 1: 1700, 1700: len(table)}
+    return table.slice(begin, ends[begin] - begin)
+
+
 @pytest.mark.parametrize("target", ["label", "x"])
 def test_a_stream_that_is_resumed_has_the_measures_of_one_that_was_not(tmp_path, target):
     table = mixed_table(900)

@@ -1,6 +1,8 @@
 """Options that ``stream``, ``fit`` and ``predict`` share, and how such a command exits."""
 
+import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -139,8 +141,9 @@ def listed(columns: list[str] | None) -> tuple[str, ...] | None:
 
 def finish(job: Job) -> None:
     """Run a job and exit with its code; an error is printed as one line, and exits with 2."""
+    command = shlex.join(["boundary-forest", *sys.argv[1:]])
     try:
-        code = run(job)
+        code = run(replace(job, command=command))
     except (ColumnError, JournalError, ModelFileError, StreamError, OSError) as error:
         print(f"boundary-forest: {_message(error)}", file=sys.stderr)
         raise typer.Exit(2) from None

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
 from rich.console import Console
 
+from boundary_forest import __version__
 from boundary_forest.cli.answers import AnswerFile
 from boundary_forest.cli.display import Display
 from boundary_forest.cli.stopping import Stopping
@@ -44,6 +46,8 @@ class Job:
         Whether progress is reported as JSON.
     quiet : bool
         Whether only problems are reported.
+    command : str or None
+        The command line, for the report.
     """
 
     source: str
@@ -55,6 +59,7 @@ class Job:
     predictions: str | None = None
     as_json: bool = False
     quiet: bool = False
+    command: str | None = None
 
     def check(self) -> None:
         """Raise StreamError before any work is done for what would fail after it."""
@@ -74,6 +79,7 @@ class Run:
         self.job = job
         self.display = display
         self.stopped = stopped
+        self._began = datetime.now().astimezone()
         self._first_refused: Refused | None = None
         self._answers: AnswerFile | None = None
 
@@ -183,6 +189,9 @@ class Run:
         if job.settings.durable is not None:
             history.summary["kept in"] = str(job.settings.durable)
         if job.report is not None:
+            history.run = {"date": self._began.strftime("%Y-%m-%d %H:%M %Z").strip()}
+            history.run |= {"version": f"boundary-forest {__version__}"}
+            history.run |= {} if job.command is None else {"command": job.command}
             write_report(job.report, history)
             history.summary["report"] = str(job.report)
         if self.stopped():

@@ -5,7 +5,8 @@ a model (``opening.py``), sends the first rows through a warm-up (``warmup.py``)
 and learns them in turn (``learning.py``, ``predicting.py``); ``events.py`` is what becomes of rows.
 It keeps scores (``scores.py`` and its parts ``class_scores.py``, ``baselines.py`` and
 ``calibration.py``), figures to show (``progress.py``) and what a report needs (``recording.py``,
-``deciding.py``). ``sources/`` reads files and pipes, ``report/`` writes a page.
+``curves.py``, ``hard_rows.py``, ``deciding.py``). ``sources/`` reads files and pipes, ``report/``
+writes a page.
 """
 
 from boundary_forest.session.events import Answered, Decided, Event, Refused

@@ -6,7 +6,7 @@ that the forest answered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -36,25 +36,30 @@ class Baselines:
     last: str | None = None
     seen: dict[str, int] = field(default_factory=dict)
 
-    def add(self, labels: Iterable[str], *, answered: bool) -> None:
-        """Take labels in turn: compare each with both answers, if ``answered``, then see it."""
-        seen, majority, last = self.seen, self.majority, self.last
-        most = seen.get(majority, 0) if majority is not None else 0
-        rows = majority_right = no_change_right = 0
+    def add(self, labels: Sequence[str], *, answered: bool) -> tuple[list[bool], list[bool]]:
+        """Take labels in turn: compare each with both answers, then see it.
+
+        Returns
+        -------
+        by_majority, by_last : list of bool
+            Whether each was right; counted if the labels' rows were ``answered``.
+        """
+        by_last = [a == b for a, b in zip(labels, [self.last, *labels], strict=False)]
+        by_majority = []
+        seen, majority = self.seen, self.majority
+        most = 0 if majority is None else seen[majority]
         for label in labels:
-            rows += 1
-            majority_right += label == majority
-            no_change_right += label == last
-            last = label
+            by_majority.append(label == majority)
             if label in seen or len(seen) < MOST_CLASSES:
                 n = seen[label] = seen.get(label, 0) + 1
                 if n > most:
                     majority, most = label, n
-        self.majority, self.last = majority, last
+        self.majority, self.last = majority, labels[-1] if labels else self.last
         if answered:
-            self.rows += rows
-            self.majority_right += majority_right
-            self.no_change_right += no_change_right
+            self.rows += len(labels)
+            self.majority_right += sum(by_majority)
+            self.no_change_right += sum(by_last)
+        return by_majority, by_last
 
     def accuracies(self) -> dict[str, float | None]:
         """Return both accuracies by their names in a snapshot."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from boundary_forest.session.calibration import Bin
 from boundary_forest.session.class_scores import ClassScore
+from boundary_forest.session.curves import Point
 from boundary_forest.session.deciding import Decision
 
 
@@ -50,6 +51,7 @@ class Snapshot:
     stored: int
     trees: int
     nodes_per_tree: float
+    forest_bytes: int  # of the forest alone; 0 in the warm-up
     memory_bytes: int  # the process's peak; 0 where the system does not report it
     choices: tuple[str, ...]  # what was inferred and decided, one line each
 
@@ -81,6 +83,7 @@ class History:
     """What a report is made from; bounded in size, whatever the length of the stream."""
 
     snapshots: list[Snapshot] = field(default_factory=list)  # thinned to about 500
+    curve: list[Point] = field(default_factory=list)  # how good answers were; at most 600
     # (true, answered) -> count; the largest 50 classes, the rest as "other"
     confusion: dict[tuple[str, str], int] = field(default_factory=dict)
     by_class: list[ClassScore] = field(default_factory=list)  # at most 1,001
@@ -92,3 +95,4 @@ class History:
     importances: list[tuple[int, dict[str, float]]] = field(default_factory=list)
     parameters: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
+    run: dict[str, str] = field(default_factory=dict)  # when, by what command and release

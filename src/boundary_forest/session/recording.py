@@ -9,12 +9,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from boundary_forest.estimators.adaptive import last_decision
-from boundary_forest.frames.columns import CLASSIFY
+from boundary_forest.frames.columns import CLASSIFY, REGRESS
 from boundary_forest.frames.model import FrameModel
 from boundary_forest.session.class_scores import MOST_CLASSES as COUNTED_CLASSES
 from boundary_forest.session.class_scores import OTHER, as_text
+from boundary_forest.session.curves import QualityCurve
 from boundary_forest.session.events import Answered
 from boundary_forest.session.hard_rows import (
     Examples,
@@ -46,6 +48,7 @@ class Recorder:
         self._hardest: list[tuple[bool, float, int, HardExample]] = []
         self._importances: list[tuple[int, dict[str, float]]] = []
         self._waiting = WaitingExamples()
+        self._curves = {CLASSIFY: QualityCurve(), REGRESS: QualityCurve()}
 
     def wants(self, rows: int) -> bool:
         """Return whether a snapshot is due after so many rows."""
@@ -59,6 +62,11 @@ class Recorder:
             del kept[::2]
             self._every *= 2
         self._next = snapshot.rows + self._every
+
+    def judge(self, task: str, totals: NDArray[np.float64] | None, rows: int) -> None:
+        """Keep how good answers were, from what their scores returned after so many rows."""
+        if totals is not None:
+            self._curves[task].add(totals, rows)
 
     def add(self, rows: Answered, model: FrameModel | None, columns: Sequence[str]) -> None:
         """Keep what was answered, right after the call that answered it.
@@ -106,6 +114,7 @@ class Recorder:
         ranked = sorted(self._hardest, key=lambda entry: entry[:3], reverse=True)
         return History(
             snapshots=[*self._snapshots, last],
+            curve=self._curves[last.task].points(last.task),
             confusion=self._folded() if classified else {},
             pairs=[] if classified else list(self._pairs),
             hardest=[example for *_, example in ranked],

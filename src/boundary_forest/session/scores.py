@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -68,6 +69,7 @@ class Scores:
     calibration: Calibration = field(default_factory=Calibration)
     _hits: Latest = field(default_factory=lambda: Latest(1), repr=False)
     _pairs: Latest = field(default_factory=lambda: Latest(2), repr=False)
+    _origin: float | None = None  # near the targets, from which the totals' sums of them are taken
 
     def refuse(self, row: Refused) -> None:
         """Count a row that was left out."""
@@ -77,35 +79,60 @@ class Scores:
         else:
             self.rows += 1
 
-    def add(self, rows: Answered) -> None:
-        """Count rows that were answered."""
+    def add(self, rows: Answered) -> NDArray[np.float64] | None:
+        """Count rows that were answered.
+
+        Returns
+        -------
+        totals : ndarray of shape (n_rows + 1, 5), or None if none of them can be judged
+            What the measures are made of, before these rows and after each of them. See
+            :mod:`boundary_forest.session.curves` for the columns.
+        """
         self.rows += len(rows.numbers)
         self.unseen += rows.unseen
         if rows.y is None:
             self.unlabelled += len(rows.numbers)
-            return
+            return None
         self.learned += len(rows.numbers)
         if rows.task == CLASSIFY:
-            self._classify(rows.y, rows.result)
-        elif rows.answers is not None:
-            self._regress(np.asarray(rows.y, dtype=np.float64), rows.answers)
+            return self._classify(rows.y, rows.result)
+        if rows.answers is None:
+            return None
+        return self._regress(np.asarray(rows.y, dtype=np.float64), rows.answers)
 
-    def _classify(self, y: NDArray[Any], result: Answers) -> None:
-        true, answers = names_of(y), result.values
-        self.baselines.add(true, answered=answers is not None)
+    def _classify(self, y: NDArray[Any], result: Answers) -> NDArray[np.float64] | None:
+        true, answers, baselines = names_of(y), result.values, self.baselines
+        before = (baselines.rows, baselines.majority_right, baselines.no_change_right)
+        by_majority, by_last = baselines.add(true, answered=answers is not None)
         if answers is None:
-            return
+            return None
         wrong = np.asarray(answers != y)
+        ones = np.ones(len(wrong))
+        totals = _totals(
+            (self.classified, self.wrong, *before), (ones, wrong, ones, by_majority, by_last)
+        )
         self.classified += len(wrong)
         self.wrong += int(wrong.sum())
         self._hits.add(wrong[:, None].astype(np.float64))
         self.classes.add(true, names_of(answers))
         if result.confidence is not None:
             self.calibration.add(_shares_of(true, result), result.confidence, ~wrong)
+        return totals
 
-    def _regress(self, true: NDArray[np.float64], answers: NDArray[np.float64]) -> None:
+    def _regress(
+        self, true: NDArray[np.float64], answers: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         self._pairs.add(np.column_stack([true, answers]))
         residuals = answers - true
+        if self._origin is None:
+            self._origin = self.mean if self.regressed else float(true[0])
+        off = self.regressed * (self.mean - self._origin)
+        spread = self.deviation + (off**2 / self.regressed if self.regressed else 0.0)
+        apart_each = true - self._origin
+        totals = _totals(
+            (self.regressed, self.absolute, self.squared, off, spread),
+            (np.ones(len(true)), np.abs(residuals), residuals**2, apart_each, apart_each**2),
+        )
         n, before = len(true), self.regressed
         self.regressed += n
         self.absolute += float(np.abs(residuals).sum())
@@ -115,6 +142,7 @@ class Scores:
         self.deviation += float(((true - true.mean()) ** 2).sum())
         self.deviation += apart**2 * before * n / self.regressed
         self.mean += apart * n / self.regressed
+        return totals
 
     def measures(self, task: str) -> dict[str, float | None]:
         """Return what answers are judged by, by its names in a snapshot."""
@@ -169,6 +197,11 @@ class Scores:
 
 PARTS = ("classes", "baselines", "calibration")
 COUNTS = tuple(f.name for f in fields(Scores) if f.name not in PARTS and not f.name.startswith("_"))
+
+
+def _totals(before: Sequence[float], each: Sequence[Any]) -> NDArray[np.float64]:
+    """Return totals: those before some rows, and with each of them."""
+    return np.cumsum(np.vstack([before, np.column_stack(each)]), axis=0, dtype=np.float64)
 
 
 def _shares_of(names: list[str], result: Answers) -> NDArray[np.float64]:

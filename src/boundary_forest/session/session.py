@@ -149,10 +149,11 @@ class Session:
         """Return the figures at this moment."""
         learner, scores, model = self._ready(), self.scores, self.model
         measures: dict[str, Any] = scores.measures(learner.task)
-        stored, nodes = learner.waiting, []
+        stored, nodes, size = learner.waiting, [], 0
         if model is not None and model.forest.examples_seen:
             stats = model.stats()
             stored, nodes = stats["examples_stored"], stats["nodes_per_tree"]
+            size = stats["bytes"]["total"]
         planted = any(nodes)
         return Snapshot(
             source=self.name,
@@ -169,6 +170,7 @@ class Session:
             stored=stored,
             trees=len(nodes) if planted else 0,
             nodes_per_tree=sum(nodes) / len(nodes) if planted else 0.0,
+            forest_bytes=size,
             memory_bytes=peak_memory(),
             choices=self.choices,
         )
@@ -295,7 +297,9 @@ class Session:
             elif isinstance(event, Refused):
                 self.scores.refuse(event)
             else:
-                self.scores.add(event)
+                totals = self.scores.add(event)
+                if self._recorder is not None:
+                    self._recorder.judge(event.task, totals, self.scores.rows)
                 self._record(event)
             yield event
             taken = True

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
+from boundary_forest.session.class_scores import OTHER
 from boundary_forest.session.wording import ABSENT, count, percent
 
-OTHER = "other"  # the classes beyond the largest 50
+T = TypeVar("T")
+
 WRITTEN = 16  # classes up to which each cell has its count written into it
 LONGEST = 16  # characters of a class in the table's margin
 MISTAKES = 10  # in the list of the most frequent; twice as many beside a large matrix
@@ -76,7 +80,7 @@ def confusion_matrix(confusion: dict[tuple[str, str], int]) -> Matrix | None:
     """Return the matrix and the most frequent mistakes; None if there are no answers."""
     if not confusion:
         return None
-    classes = _ordered({name for pair in confusion for name in pair})
+    classes = by_value({name for pair in confusion for name in pair}, str)
     totals: Counter[str] = Counter()
     for (true, _), n in confusion.items():
         totals[true] += n
@@ -135,17 +139,18 @@ def _mistakes(
     ]
 
 
-def _ordered(names: set[str]) -> list[str]:
+def by_value(items: Iterable[T], name_of: Callable[[T], str]) -> list[T]:
     """Return numbers by value, then words by the alphabet; what is left over last."""
 
-    def place(name: str) -> tuple[bool, bool, float, str]:
+    def place(item: T) -> tuple[bool, bool, float, str]:
+        name = name_of(item)
         try:
             value = float(name)
         except ValueError:
             return name == OTHER, True, 0.0, name
         return False, value != value, value if value == value else 0.0, name
 
-    return sorted(names, key=place)
+    return sorted(items, key=place)
 
 
 def _short(name: str, longest: int = LONGEST) -> str:
