@@ -18,6 +18,7 @@ def snapshot(rows=1200, **changes):
         "predicting": True,
         "rows": rows,
         "total_rows": 4000,
+        "about_rows": None,
         "learned": rows,
         "unlabelled": 0,
         "bad": 0,

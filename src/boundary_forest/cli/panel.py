@@ -28,6 +28,9 @@ from boundary_forest.cli.summary import (
     forest,
     measures,
     plain_line,
+    rows_of,
+    share_of_rows,
+    time_left,
     title,
 )
 from boundary_forest.session.progress import Snapshot
@@ -43,6 +46,7 @@ from boundary_forest.session.wording import (
 )
 
 ACCENT, WARNING = "cyan", "yellow"
+GUTTER = 14  # cells to the left of the chart
 TILE = 13  # cells that a figure with its label takes at least
 LOWEST, TALLEST = 3, 7  # lines of the chart where there is room
 BESIDE = 116  # from this width on, the choices stand beside the figures
@@ -72,13 +76,13 @@ class LivePanel:
         """Show this state."""
         value = snapshot.recent_error if snapshot.task == "classify" else snapshot.recent_mae
         if value is not None and math.isfinite(value):
-            self._track.add(value)
+            self._track.add(snapshot.rows, value)
         if self._live is not None and self.console.size != self._size:
             # The terminal has rewrapped the old frame's lines: what it covers is unknown.
             self._stop()
             self.console.clear()
         self._size = self.console.size
-        frame = Frame(snapshot, self._track.values)
+        frame = Frame(snapshot, self._track.points)
         if self._live is None:
             self._live = self._started(frame)
         else:
@@ -106,7 +110,7 @@ class LivePanel:
 class Frame:
     """One frame of the panel, in as much room as the console has."""
 
-    def __init__(self, snapshot: Snapshot, track: Sequence[float]) -> None:
+    def __init__(self, snapshot: Snapshot, track: Sequence[tuple[int, float]]) -> None:
         self.snapshot = snapshot
         self.track = track
 
@@ -156,27 +160,44 @@ class Frame:
     def _chart(self, width: int, height: int, ascii_only: bool) -> list[Text]:
         """Return the recent error since the start as a chart of ``height`` lines."""
         write = percent if self.snapshot.task == "classify" else number
-        values, label = self.track, f"recent {_measure(self.snapshot)}"
-        if height < 1 or not values:
+        points, label = self.track, f"recent {_measure(self.snapshot)}"
+        room = width - GUTTER
+        if height < 1 or room < 1 or not points:
             return []
-        gutter = 14
-        room = max(1, width - gutter)
         # The first answers of a stream are often all wrong: they do not set the scale.
-        settled = values[len(values) // 10 :]
+        settled = [value for _, value in points[len(points) // 10 :]]
         low, high = min(settled), max(settled)
         if low < high / 2:
             low = 0.0
-        marks = [""] * height
         if height < 3 or ascii_only:
-            bars = sparkline.bars(values, low, high, room, height, ascii_only)
-        else:
-            bars = sparkline.curve(values, low, high, room, height)
-            marks[0], marks[-1] = write(high), write(low) if low else "0"
-        marks[height // 2] = label
-        return [
-            cut(Text.assemble((f"{mark:<{gutter}}", LABEL), (bar, ACCENT)), width)
-            for mark, bar in zip(marks, bars, strict=True)
-        ]
+            values = sparkline.stretched(points, room)
+            lines = sparkline.bars(values, low, high, room, height, ascii_only)
+            marks = [""] * height
+            marks[height // 2] = label
+            return [
+                _beside(f"{m:<{GUTTER}}", line, width) for m, line in zip(marks, lines, strict=True)
+            ]
+        with_axis = height > LOWEST
+        height -= with_axis
+        values = sparkline.stretched(points, 2 * room)
+        lines = sparkline.curve(values, low, high, room, height)
+        marks = [f"{label if i == height // 2 else '':<{GUTTER - 2}} │" for i in range(height)]
+        marks[0] = f"{write(high):>{GUTTER - 2}} ┤"
+        marks[-1] = f"{write(low) if low else '0':>{GUTTER - 2}} ┤"
+        chart = [_beside(m, line, width) for m, line in zip(marks, lines, strict=True)]
+        return [*chart, *([_rows_axis(points[0][0], points[-1][0], room)] if with_axis else [])]
+
+
+def _beside(mark: str, line: str, width: int) -> Text:
+    """Return a line of the chart with what stands to its left."""
+    return cut(Text.assemble((mark, LABEL), (line, ACCENT)), width)
+
+
+def _rows_axis(first: int, last: int, room: int) -> Text:
+    """Return the axis below the chart: the first row and the last."""
+    ends = f"row {count(first)}", count(last)
+    line = "─" * max(0, room - len(ends[0]) - len(ends[1]) - 2)
+    return cut(Text(f"{'└':>{GUTTER}}{ends[0]} {line} {ends[1]}", LABEL), GUTTER + room)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
@@ -221,26 +242,21 @@ def _measures(snapshot: Snapshot, width: int) -> list[Text]:
 
 def _rows_line(snapshot: Snapshot, width: int, ascii_only: bool) -> Text:
     """Return rows and time, with a bar between them if the total is known."""
-    total = snapshot.total_rows
-    if not total:
+    share = share_of_rows(snapshot)
+    if share is None:
         text = Text.assemble((count(snapshot.rows), VALUE), " rows  ")
         return cut(text.append(duration(snapshot.seconds), LABEL), width)
-    share = min(1.0, snapshot.rows / total)
-    start = Text.assemble((count(snapshot.rows), VALUE), (f" of {count(total)} rows  ", LABEL))
-    end = Text(f"  {100 * share:3.0f} %  {_left(snapshot, share)}", LABEL)
+    of = rows_of(snapshot).removeprefix(count(snapshot.rows))
+    start = Text.assemble((count(snapshot.rows), VALUE), (f"{of}  ", LABEL))
+    end = Text(
+        f"  {100 * share:3.0f} %  {time_left(snapshot) or duration(snapshot.seconds)}", LABEL
+    )
     room = width - start.cell_len - end.cell_len
     if room < 6:
         return cut(Text.assemble(start, (f"{100 * share:3.0f} %", LABEL)), width)
     full, rest = ("#", ".") if ascii_only else ("━", "━")
     done = round(share * room)
     return Text.assemble(start, (full * done, ACCENT), (rest * (room - done), "grey37"), end)
-
-
-def _left(snapshot: Snapshot, share: float) -> str:
-    """Return the time left at the speed so far; at the end, the time taken."""
-    if share >= 1 or snapshot.rows_per_s <= 0:
-        return duration(snapshot.seconds)
-    return f"{duration(snapshot.seconds / share - snapshot.seconds)} left" if share > 0 else ""
 
 
 def _tiles(figures: list[tuple[str, str]], width: int) -> list[Text]:

@@ -22,6 +22,7 @@ from boundary_forest.session import Decided, Event, Refused, Session, Settings
 from boundary_forest.session.problems import StreamError
 from boundary_forest.session.report import write_report
 from boundary_forest.session.sources import Source, default_target, open_source
+from boundary_forest.session.sources.sizing import about_lines
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,8 @@ class Run:
         job = self.job
         source = open_source(job.source, job.format, target=session.target, stopped=self.stopped)
         session.name, session.total_rows = source.name, source.total_rows
+        if source.total_rows is None and not source.is_pipe:
+            session.about_rows = about_lines(job.source)
         session.begin(source.names, default_target=default_target(source.format))
         if session.model is not None:
             features = session.model.columns.features

@@ -29,9 +29,10 @@ LONGEST = 40  # characters of a class
 
 def plain_line(snapshot: Snapshot) -> str:
     """Return the figures in one line, for files and pipes."""
-    of = f" of {count(snapshot.total_rows)}" if snapshot.total_rows is not None else ""
+    share, left = share_of_rows(snapshot), time_left(snapshot)
+    done = "" if share is None else f", {100 * share:.0f} %" + (f", {left}" if left else "")
     parts = [
-        f"{count(snapshot.rows)}{of} rows",
+        f"{rows_of(snapshot)}{done}",
         *_quality(snapshot),
         f"{count(snapshot.stored)} stored",
         size(snapshot.memory_bytes),
@@ -39,6 +40,29 @@ def plain_line(snapshot: Snapshot) -> str:
         *exceptions(snapshot),
     ]
     return "  ".join(parts)
+
+
+def rows_of(snapshot: Snapshot) -> str:
+    """Return the number of rows, and of how many if that is known, or known about."""
+    total = snapshot.total_rows
+    of = "" if total is None else f" of {count(total)}"
+    if total is None and snapshot.about_rows is not None:
+        of = f" of about {rate(max(snapshot.about_rows, snapshot.rows))}"
+    return f"{count(snapshot.rows)}{of} rows"
+
+
+def share_of_rows(snapshot: Snapshot) -> float | None:
+    """Return the share of the rows that are done; None if their number is not known."""
+    total = snapshot.total_rows or snapshot.about_rows
+    return min(1.0, snapshot.rows / total) if total else None
+
+
+def time_left(snapshot: Snapshot) -> str:
+    """Return the time left at the speed so far; empty at the end, or if it is not known."""
+    total = snapshot.total_rows or snapshot.about_rows or 0
+    if snapshot.rows >= total or snapshot.rows_per_s <= 0:
+        return ""
+    return f"{duration((total - snapshot.rows) / snapshot.rows_per_s)} left"
 
 
 def _quality(snapshot: Snapshot) -> list[str]:

@@ -28,6 +28,7 @@ class Snapshot:
     predicting: bool  # whether rows are answered, and not only learned
     rows: int
     total_rows: int | None
+    about_rows: int | None  # an estimate of them, where they are not known
     learned: int
     unlabelled: int
     bad: int

@@ -92,6 +92,7 @@ class Session:
         self.settings = settings
         self.name = name
         self.total_rows: int | None = None  # of the source, if that is known
+        self.about_rows: int | None = None  # an estimate, if it is not
         self.choices: tuple[str, ...] = ()
         self.delivered = delivered
         self._stopped = stopped
@@ -161,6 +162,7 @@ class Session:
             predicting=self.settings.predicting,
             rows=scores.rows,
             total_rows=self.total_rows,
+            about_rows=self.about_rows,
             learned=scores.learned,
             unlabelled=scores.unlabelled,
             bad=scores.bad,
