@@ -48,7 +48,7 @@ from boundary_forest.session.wording import (
 ACCENT, WARNING = "cyan", "yellow"
 GUTTER = 14  # cells to the left of the chart
 TILE = 13  # cells that a figure with its label takes at least
-LOWEST, TALLEST = 3, 7  # lines of the chart where there is room
+LOWEST, TALLEST = 3, 7  # lines of the chart; a quarter of a tall terminal
 BESIDE = 116  # from this width on, the choices stand beside the figures
 
 
@@ -147,7 +147,7 @@ class Frame:
         fixed = len(head) + len(figures) + len(judged) + len(notes)
         airy = height >= fixed + len(choices) + 2 + 5  # else no line is spent on space
         spare = height - fixed - (len(choices) + 5 if airy else 0)
-        chart = self._chart(left, min(TALLEST, spare), ascii_only)
+        chart = self._chart(left, min(max(TALLEST, height // 4), spare), ascii_only)
         room = height - fixed - len(chart) - (5 if airy else 0)
         if len(choices) > room:
             choices = choices[: max(0, room)]

@@ -17,6 +17,7 @@ from rich.console import Console
 from boundary_forest import __version__
 from boundary_forest.cli.answers import AnswerFile
 from boundary_forest.cli.display import Display
+from boundary_forest.cli.pacing import Pacer
 from boundary_forest.cli.stopping import Stopping
 from boundary_forest.session import Decided, Event, Refused, Session, Settings
 from boundary_forest.session.problems import StreamError
@@ -49,6 +50,8 @@ class Job:
         Whether only problems are reported.
     command : str or None
         The command line, for the report.
+    rows_per_s : float or None
+        The pace, for those who watch; None: as fast as it goes.
     """
 
     source: str
@@ -61,6 +64,7 @@ class Job:
     as_json: bool = False
     quiet: bool = False
     command: str | None = None
+    rows_per_s: float | None = None
 
     def check(self) -> None:
         """Raise StreamError before any work is done for what would fail after it."""
@@ -81,6 +85,7 @@ class Run:
         self.display = display
         self.stopped = stopped
         self._began = datetime.now().astimezone()
+        self._pacer = None if job.rows_per_s is None else Pacer(job.rows_per_s, stopped)
         self._first_refused: Refused | None = None
         self._answers: AnswerFile | None = None
 
@@ -140,7 +145,8 @@ class Run:
 
     def _read(self, session: Session, source: Source) -> None:
         batch = None
-        for batch in source.batches:
+        batches = source.batches
+        for batch in batches if self._pacer is None else self._pacer.parts_of(batches):
             self._handle_all(session, session.take(batch))
             if self.stopped():
                 break
@@ -189,6 +195,8 @@ class Run:
             history.summary["saved"] = str(job.save)
         elif job.save is not None:
             history.summary["not saved"] = "nothing was learned"
+        if self._pacer is not None:
+            history.summary["paced"] = self._pacer.remark()
         if job.settings.durable is not None:
             history.summary["kept in"] = str(job.settings.durable)
         if job.report is not None:
