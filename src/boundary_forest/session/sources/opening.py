@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import zipfile
@@ -140,9 +141,7 @@ def _format_of(path: str, start: bytes) -> str:
 def _check_text(name: str, start: bytes) -> None:
     try:
         # A character may be cut off where the first bytes end.
-        start[: max(1, len(start) - 3)].decode("utf-8", "strict") if len(start) < 65536 else start[
-            : start.rfind(b"\n") + 1
-        ].decode("utf-8", "strict")
+        codecs.getincrementaldecoder("utf-8")().decode(start)
         binary = b"\0" in start
     except UnicodeDecodeError:
         binary = True
