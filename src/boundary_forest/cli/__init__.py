@@ -75,7 +75,6 @@ def _app() -> Any:
         name="boundary-forest",
         help="Online nearest-neighbour learning with Boundary Forests.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
     )
     # Without a callback, an application of one command would not take the command's name.

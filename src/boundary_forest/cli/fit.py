@@ -27,19 +27,33 @@ def fit(
     trees: o.Trees = None,
     children: o.Children = None,
     metric: o.Metric = None,
+    epsilon: o.Epsilon = None,
+    offline: Annotated[
+        bool,
+        typer.Option(
+            "--offline",
+            help="The paper's offline forest: all rows are read before any is learned, and each "
+            "tree learns them in an order of its own.",
+        ),
+    ] = False,
     seed: o.Seed = None,
     threads: o.Threads = 1,
 ) -> None:
-    """Learn all rows and save the model: the same model as stream saves, without predictions."""
+    """Learn all rows and save the model.
+
+    It is the model that stream saves, without predictions; --offline makes another one.
+    """
     settings = Settings(
         target=target,
         features=o.listed(features),
         drop=o.listed(drop) or (),
-        task=task,
+        task=o.task_with(task, epsilon),
         warmup=warmup,
         scaling=scale,
         missing=missing,
-        parameters=o.forest_parameters(trees, children, metric, seed),
+        parameters=o.forest_parameters(
+            trees, children, metric, seed, epsilon=epsilon, offline=offline
+        ),
         plain=plain,
         threads=threads,
         predicting=False,

@@ -1,5 +1,6 @@
 """Options that ``stream``, ``fit`` and ``predict`` share, and how such a command exits."""
 
+import math
 import shlex
 import sys
 from dataclasses import replace
@@ -12,18 +13,39 @@ from boundary_forest import ModelFileError
 from boundary_forest.cli.running import Job, run
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.estimators.metrics import METRICS
+from boundary_forest.frames.columns import MISSING, SCALES
 from boundary_forest.frames.values import ColumnError
 from boundary_forest.session.problems import StreamError
+from boundary_forest.session.settings import WARMUP
 from boundary_forest.session.sources import FORMATS
 
+_METRICS = sorted(set(METRICS) - {"inner_product", "minkowski"})
 
-def _one_of(*allowed: str) -> Any:
+
+def _one_of(*allowed: str, **more: Any) -> Any:
+    """Return an option that has a few values; help shows them, and shells complete them."""
+
     def check(value: str | None) -> str | None:
         if value is not None and value not in allowed:
             raise typer.BadParameter(f"must be one of {', '.join(allowed)}, got {value!r}")
         return value
 
-    return check
+    def complete(incomplete: str) -> list[str]:
+        return [value for value in allowed if value.startswith(incomplete)]
+
+    more = {"metavar": "|".join(allowed), **more}
+    return typer.Option(callback=check, autocompletion=complete, **more)
+
+
+def _epsilon(text: str | None) -> str | None:
+    if text not in (None, "auto"):
+        try:
+            valid = 0 <= float(text) < math.inf
+        except ValueError:
+            valid = False
+        if not valid:
+            raise typer.BadParameter(f"must be a number from 0 on, or auto, got {text!r}")
+    return text
 
 
 def _threads(threads: int) -> int:
@@ -56,39 +78,35 @@ Id = Annotated[
 ]
 Task = Annotated[
     str | None,
-    typer.Option(
-        help="classify or regress; inferred from the target if omitted.",
-        callback=_one_of("classify", "regress"),
+    _one_of(
+        "classify",
+        "regress",
+        help="What to do with the target.",
+        show_default="inferred from the target",
     ),
 ]
 Warmup = Annotated[
     int | None,
-    typer.Option(min=1, max=999_999, help="Rows from which columns are decided.  [default: 1000]"),
+    typer.Option(
+        min=1, max=999_999, help="Rows from which columns are decided.", show_default=str(WARMUP)
+    ),
 ]
 Scale = Annotated[
     str | None,
-    typer.Option(
-        help="none, standard or minmax.  [default: standard]",
-        callback=_one_of("none", "standard", "minmax"),
-    ),
+    _one_of(*SCALES, help="How numbers are scaled.", show_default="standard"),
 ]
 Missing = Annotated[
     str | None,
-    typer.Option(
-        help="A missing value: error, mean, or drop the row.  [default: error]",
-        callback=_one_of("error", "mean", "drop"),
+    _one_of(
+        *MISSING,
+        help="A missing value: is an error, becomes the mean, or drops the row.",
+        show_default="error",
     ),
 ]
-OnError = Annotated[
-    str, typer.Option(help="A bad row: stop, or skip it.", callback=_one_of("stop", "skip"))
-]
+OnError = Annotated[str, _one_of("stop", "skip", help="A bad row: stop, or skip it.")]
 Format = Annotated[
     str | None,
-    typer.Option(
-        help=f"{', '.join(FORMATS)}; detected if omitted.",
-        callback=_one_of(*FORMATS),
-        metavar="FORMAT",
-    ),
+    _one_of(*FORMATS, help="The source's format.", show_default="detected"),
 ]
 Plain = Annotated[
     bool,
@@ -99,28 +117,52 @@ Plain = Annotated[
 ]
 Trees = Annotated[
     int | None,
-    typer.Option(min=1, help="Number of trees.  [default: 100; 50 if plain or not euclidean]"),
+    typer.Option(min=1, help="Number of trees.", show_default="100; 50 if plain or not euclidean"),
 ]
 Children = Annotated[
-    int | None, typer.Option(min=2, help="Maximum number of children of a node.  [default: 50]")
+    int | None,
+    typer.Option(min=2, help="Maximum number of children of a node.", show_default="50"),
 ]
 Metric = Annotated[
     str | None,
-    typer.Option(
-        help="Distance between rows; others than euclidean imply --plain.  [default: euclidean]",
-        callback=_one_of(*sorted(set(METRICS) - {"inner_product", "minkowski"})),
+    _one_of(
+        *_METRICS,
+        metavar="METRIC",
+        help=f"Distance between rows: {', '.join(_METRICS)}. Others than euclidean imply --plain.",
+        show_default="euclidean",
     ),
 ]
-Seed = Annotated[int | None, typer.Option(min=0, help="Seed of the forest.  [default: 0]")]
+Epsilon = Annotated[
+    str | None,
+    typer.Option(
+        help="Regression: targets so close count as equal; auto follows their spread.",
+        callback=_epsilon,
+        metavar="NUMBER|auto",
+        show_default="auto",
+    ),
+]
+Seed = Annotated[int | None, typer.Option(min=0, help="Seed of the forest.", show_default="0")]
 Threads = Annotated[
     int, typer.Option(help="Number of threads; -1 for one per core.", callback=_threads)
+]
+Probabilities = Annotated[
+    bool,
+    typer.Option(
+        "--probabilities", help="Predictions have the share of every class, not the answer's alone."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Report progress as JSON, one object per line.")]
 Save = Annotated[Path | None, typer.Option(help="Write the model to this file.", metavar="FILE")]
 
 
 def forest_parameters(
-    trees: int | None, children: int | None, metric: str | None, seed: int | None
+    trees: int | None,
+    children: int | None,
+    metric: str | None,
+    seed: int | None,
+    *,
+    epsilon: str | None = None,
+    offline: bool = False,
 ) -> dict[str, Any]:
     """Return the parameters that were given, by the estimators' names."""
     given = {
@@ -128,8 +170,19 @@ def forest_parameters(
         "max_children": children,
         "metric": metric,
         "random_state": seed,
+        "epsilon": epsilon if epsilon in (None, "auto") else float(epsilon),
+        "offline": offline or None,
     }
     return {name: value for name, value in given.items() if value is not None}
+
+
+def task_with(task: str | None, epsilon: str | None) -> str | None:
+    """Return the task: that of epsilon is to regress."""
+    if epsilon is None:
+        return task
+    if task == "classify":
+        raise typer.BadParameter("--epsilon is an option of regression, not of --task classify")
+    return "regress"
 
 
 def listed(columns: list[str] | None) -> tuple[str, ...] | None:

@@ -19,6 +19,7 @@ def predict(
             help="The file of answers; - is standard output. NDJSON, or .csv.", metavar="FILE"
         ),
     ] = "-",
+    probabilities: o.Probabilities = False,
     id_column: o.Id = None,
     on_error: o.OnError = "stop",
     format: o.Format = None,
@@ -33,6 +34,7 @@ def predict(
             format=format,
             on_error=on_error,
             predictions=predictions,
+            probabilities=probabilities,
             as_json=as_json,
             quiet=not as_json,
         )

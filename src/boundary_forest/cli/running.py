@@ -15,7 +15,7 @@ import pyarrow as pa
 from rich.console import Console
 
 from boundary_forest import __version__
-from boundary_forest.cli.answers import AnswerFile
+from boundary_forest.cli.answers import AnswerFile, naming
 from boundary_forest.cli.display import Display
 from boundary_forest.cli.pacing import Pacer
 from boundary_forest.cli.stopping import Stopping
@@ -44,6 +44,8 @@ class Job:
         The files to write the model and the report to.
     predictions : str or None
         The file to write the answers to; ``-`` is standard output.
+    probabilities : bool
+        Whether they have the share of every class.
     as_json : bool
         Whether progress is reported as JSON.
     quiet : bool
@@ -61,6 +63,7 @@ class Job:
     save: Path | None = None
     report: Path | None = None
     predictions: str | None = None
+    probabilities: bool = False
     as_json: bool = False
     quiet: bool = False
     command: str | None = None
@@ -138,7 +141,13 @@ class Run:
         if session.is_resumed:
             after = sys.maxsize if self.job.settings.live else session.resumed
         answers = stack.enter_context(
-            AnswerFile(path, id_column=session.id_column, after=after, kept=session.answers)
+            AnswerFile(
+                path,
+                id_column=session.id_column,
+                probabilities=self.job.probabilities,
+                after=after,
+                kept=session.answers,
+            )
         )
         session.delivered = answers.delivered
         return answers
@@ -203,7 +212,8 @@ class Run:
             history.run = {"date": self._began.strftime("%Y-%m-%d %H:%M %Z").strip()}
             history.run |= {"version": f"boundary-forest {__version__}"}
             history.run |= {} if job.command is None else {"command": job.command}
-            write_report(job.report, history)
+            with naming(job.report):
+                write_report(job.report, history)
             history.summary["report"] = str(job.report)
         if self.stopped():
             history.summary["stopped"] = f"after row {session.consumed:,}"

@@ -101,6 +101,10 @@ class Learner:
         self._recorded = recorded
         self._warmup = WarmUp(options, warmup, parameters, predicting=predicting, recorded=recorded)
         self._rows_a_call = FEWEST_ROWS
+        # All rows, where an offline forest is fitted with them at the end
+        self._gathered: list[tuple[NDArray[Any], NDArray[Any]]] | None = None
+        if parameters.get("offline") and model is None:
+            self._gathered = []
 
     @property
     def task(self) -> str:
@@ -133,9 +137,13 @@ class Learner:
                 trace.add_refused()
 
     def finish(self) -> Iterator[Event]:
-        """End the stream: decide, if the warm-up has not come to its end."""
+        """End the stream: decide, if the warm-up has not come to its end; fit an offline forest."""
         if self.model is None and self._warmup.waiting:
             yield from self._decide()
+        if self._gathered and self.model is not None:
+            X, y = (np.concatenate(parts) for parts in zip(*self._gathered, strict=True))
+            self._gathered = []
+            self.model.forest.fit(X, y)
 
     def checkpoint(self) -> None:
         """Bring a durable model and how far the source is used to the disk."""
@@ -169,7 +177,7 @@ class Learner:
             yield self._refused(int(numbers[row]), rows.problems[row], answered=True)
         usable = rows.fates == LEARNED
         if usable.any():
-            forest.partial_fit(rows.X[usable], rows.labels.y[usable])
+            self._learn(rows.X[usable], rows.labels.y[usable])
         whole = numbers[0] == 1 and numbers[-1] == len(numbers) == self.progress.consumed
         self.progress.trace = Trace(1 if whole else self.progress.consumed + 1)
         if whole:
@@ -252,9 +260,17 @@ class Learner:
                 result = predict_then_learn(task, forest, X, y, with_ends=self._recorded)
             else:
                 result = NO_ANSWERS
-                forest.partial_fit(X, y)
+                self._learn(X, y)
         self._adapt(len(X), time.perf_counter() - start)
         return Answered(task, numbers, rows, X, y, result, unseen, arrival)
+
+    def _learn(self, X: NDArray[Any], y: NDArray[Any]) -> None:
+        """Learn rows that are not answered; those of an offline forest at the end."""
+        assert self.model is not None
+        if self._gathered is None:
+            self.model.forest.partial_fit(X, y)
+        else:
+            self._gathered.append((X, y))
 
     def _keep_answers(self, forest: DurableForest) -> None:
         """Before more is learned: what was answered is on the disk, and where that ends is noted.
@@ -270,6 +286,8 @@ class Learner:
     def _call_length(self) -> int:
         assert self.model is not None
         forest = self.model.forest
+        if self._gathered is not None:
+            return MOST_ROWS
         if forest.examples_seen == 0:
             return 1  # so that the next row has an answer
         n_votes = len(forest.classes_) if self.task == CLASSIFY else 1

@@ -97,9 +97,9 @@ class Settings:
         """Raise StreamError if a parameter contradicts that of an existing forest."""
         specified = {**(ADAPTIVE_PARAMETERS if self.plain else {}), **self.parameters}
         for name, given in specified.items():
-            if kept[name] != given:
+            if kept.get(name) != given:
                 raise StreamError(
-                    f"{self.origin} was created with {name}={kept[name]}, not {given}"
+                    f"{self.origin} was created with {name}={kept.get(name)}, not {given}"
                 )
 
     @property
