@@ -14,6 +14,7 @@ from stream_rows import command, job, mixed_table, numbers_table, write
 from boundary_forest.cli.running import run
 from boundary_forest.durable import DurableForest
 from boundary_forest.session import Session, Settings, class_scores
+from boundary_forest.session.report import page
 from boundary_forest.session.scores import MEASURES, Scores
 
 TREES = {"n_estimators": 10, "random_state": 0}
@@ -183,6 +184,20 @@ def test_a_folder_of_an_earlier_release_resumes_and_counts_from_there(tmp_path, 
     assert sum(score.rows for score in by_class) == 400
     assert 0 < state.kappa < 1
     assert 0 < state.majority_accuracy < 1
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e200, 1e300])
+def test_targets_may_be_as_large_or_small_as_doubles_are(scale):
+    table = numbers_table(400)
+    table = table.set_column(3, "y", pa.array(table["y"].to_numpy() * scale))
+    settings = Settings(target="y", parameters=TREES, warmup=100)
+    with Session(settings, recording=True) as session:
+        session.take_rows(table)
+        state = session.snapshot()
+        text = page(session.history())
+    assert 0 < state.mae < scale
+    assert (state.rmse is None) == (scale > 1)  # its square overflows
+    assert "Mean absolute error" in text
 
 
 def test_very_many_classes_are_counted_in_bounded_room():

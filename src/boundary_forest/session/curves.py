@@ -77,7 +77,9 @@ class QualityCurve:
         found = []
         for i, total in enumerate(self._totals[1:], 1):
             start = max(0, min(i - 1, bisect_right(counts, counts[i] - RECENT) - 1))
-            found.append(_point(self._rows[i], total, total - self._totals[start], measure))
+            with np.errstate(invalid="ignore"):
+                part = total - self._totals[start]
+            found.append(_point(self._rows[i], total, part, measure))
         return found
 
 
@@ -100,7 +102,7 @@ def _of_classes(totals: Totals) -> dict[str, float | None]:
 
 def _of_numbers(totals: Totals) -> dict[str, float | None]:
     n, absolute, squared, off, spread = totals.tolist()
-    deviation = spread - off**2 / n if n else 0.0
+    deviation = spread - off * off / n if n else 0.0
     return {
         "mae": absolute / n if n else None,
         "r2": 1 - squared / deviation if deviation > 0 else None,

@@ -98,7 +98,8 @@ class Scores:
             return self._classify(rows.y, rows.result)
         if rows.answers is None:
             return None
-        return self._regress(np.asarray(rows.y, dtype=np.float64), rows.answers)
+        with np.errstate(over="ignore", invalid="ignore"):  # targets may be as large as doubles are
+            return self._regress(np.asarray(rows.y, dtype=np.float64), rows.answers)
 
     def _classify(self, y: NDArray[Any], result: Answers) -> NDArray[np.float64] | None:
         true, answers, baselines = names_of(y), result.values, self.baselines
@@ -127,7 +128,7 @@ class Scores:
         if self._origin is None:
             self._origin = self.mean if self.regressed else float(true[0])
         off = self.regressed * (self.mean - self._origin)
-        spread = self.deviation + (off**2 / self.regressed if self.regressed else 0.0)
+        spread = self.deviation + (off * off / self.regressed if self.regressed else 0.0)
         apart_each = true - self._origin
         totals = _totals(
             (self.regressed, self.absolute, self.squared, off, spread),
@@ -140,14 +141,16 @@ class Scores:
         # The deviation of both sets from those of each (Chan, Golub and LeVeque).
         apart = float(true.mean()) - self.mean
         self.deviation += float(((true - true.mean()) ** 2).sum())
-        self.deviation += apart**2 * before * n / self.regressed
+        self.deviation += apart * apart * before * n / self.regressed
         self.mean += apart * n / self.regressed
         return totals
 
     def measures(self, task: str) -> dict[str, float | None]:
-        """Return what answers are judged by, by its names in a snapshot."""
-        found = self._of_classes() if task == CLASSIFY else self._of_numbers()
-        return dict.fromkeys(MEASURES) | found
+        """Return what answers are judged by, by its names in a snapshot; None if it overflows."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self._of_classes() if task == CLASSIFY else self._of_numbers()
+        finite = {n: v for n, v in found.items() if v is not None and math.isfinite(v)}
+        return dict.fromkeys(MEASURES) | finite
 
     def _of_classes(self) -> dict[str, float | None]:
         if not self.classified:
