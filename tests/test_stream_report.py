@@ -190,6 +190,13 @@ def test_the_matrix_has_a_cell_for_each_pair_of_classes(n_classes):
     assert table.count("<td") == 1 + n_classes * (n_classes + 1)
 
 
+def test_the_matrix_of_a_resumed_stream_says_that_it_is_not_of_all_rows():
+    history = classified()
+    assert "a column for each answer." in page(history)
+    history.by_class = [replace(history.by_class[0], rows=10_000), *history.by_class[1:]]
+    assert "a column for each answer, since the stream was resumed." in page(history)
+
+
 def test_classes_are_in_order_and_the_rest_comes_last():
     history = classified(confusion={(c, c): 1 for c in ("10", "9", "other", "b", "-1.5")})
     history.by_class = [ClassScore(c, 1, 1, 1.0, 1.0, 1.0) for c in ("b", "10", "other", "9")]

@@ -84,11 +84,8 @@ class History:
     """What a report is made from; bounded in size, whatever the length of the stream."""
 
     snapshots: list[Snapshot] = field(default_factory=list)  # thinned to about 500
-    curve: list[Point] = field(default_factory=list)  # how good answers were; at most 600
     # (true, answered) -> count; the largest 50 classes, the rest as "other"
     confusion: dict[tuple[str, str], int] = field(default_factory=dict)
-    by_class: list[ClassScore] = field(default_factory=list)  # at most 1,001
-    reliability: list[Bin] = field(default_factory=list)  # confidence against accuracy
     pairs: list[tuple[float, float]] = field(default_factory=list)  # (true, predicted), a sample
     hardest: list[HardExample] = field(default_factory=list)  # at most 20
     tree_depths: list[list[int]] = field(default_factory=list)  # per tree: nodes at each depth
@@ -96,4 +93,7 @@ class History:
     importances: list[tuple[int, dict[str, float]]] = field(default_factory=list)
     parameters: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
+    curve: list[Point] = field(default_factory=list)  # how good answers were; at most 600
+    by_class: list[ClassScore] = field(default_factory=list)  # at most 1,001
+    reliability: list[Bin] = field(default_factory=list)  # confidence against accuracy
     run: dict[str, str] = field(default_factory=dict)  # when, by what command and release

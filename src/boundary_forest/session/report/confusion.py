@@ -68,6 +68,7 @@ class Matrix:
     """The matrix, as confusion.html writes it."""
 
     title: str
+    note: str
     kind: str
     style: str
     upright: bool  # whether names above the columns are so short that they are not turned
@@ -76,8 +77,13 @@ class Matrix:
     mistakes: list[Mistake]
 
 
-def confusion_matrix(confusion: dict[tuple[str, str], int]) -> Matrix | None:
-    """Return the matrix and the most frequent mistakes; None if there are no answers."""
+def confusion_matrix(
+    confusion: dict[tuple[str, str], int], *, resumed: bool = False
+) -> Matrix | None:
+    """Return the matrix and the most frequent mistakes; None if there are no answers.
+
+    ``resumed`` means that it has not seen the answers of earlier runs.
+    """
     if not confusion:
         return None
     classes = by_value({name for pair in confusion for name in pair}, str)
@@ -88,6 +94,8 @@ def confusion_matrix(confusion: dict[tuple[str, str], int]) -> Matrix | None:
     upright = max(map(len, classes), default=0) <= (5 if density == "written" else 2)
     return Matrix(
         title=f"{len(classes)} classes" if len(classes) != 1 else "One class",
+        note="A row for each true class, a column for each answer"
+        + (", since the stream was resumed." if resumed else "."),
         kind=f"confusion {density}" + ("" if upright else " turned"),
         style=_measures(classes, max(confusion.values())),
         upright=upright,

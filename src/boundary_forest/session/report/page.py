@@ -78,7 +78,9 @@ def _sections(history: History) -> dict[str, Any]:
         "quality": over_time.quality(history),
         "by_class": class_table(history.by_class),
         "reliability": reliability(history.reliability),
-        "matrix": confusion_matrix(history.confusion) if is_classification else None,
+        "matrix": confusion_matrix(history.confusion, resumed=_is_resumed(history))
+        if is_classification
+        else None,
         "scatter": scatter,
         "differences": differences,
         "importances": column_importances(history.importances),
@@ -96,6 +98,11 @@ def _sections(history: History) -> dict[str, Any]:
             if pairs
         },
     }
+
+
+def _is_resumed(history: History) -> bool:
+    """Return whether earlier runs gave answers, which only the scores have counted."""
+    return sum(scored.rows for scored in history.by_class) > sum(history.confusion.values())
 
 
 def _written(value: Any) -> str:
