@@ -37,7 +37,7 @@ def fit(
     seed: o.Seed = None,
     threads: o.Threads = 1,
 ) -> None:
-    """Learn all rows and save the model: the same model as stream saves, without predictions."""
+    """Learn all rows and save the model: the same as stream saves, without predictions."""
     settings = Settings(
         target=target,
         features=o.listed(features),
