@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from boundary_forest.files.writing import sync_folder
-from boundary_forest.frames.values import ColumnError
+from boundary_forest.frames.problems import ColumnError
 from boundary_forest.session.class_scores import names_of
 from boundary_forest.session.events import Answered, Refused
 from boundary_forest.session.problems import StreamError

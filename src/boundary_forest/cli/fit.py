@@ -22,6 +22,13 @@ def fit(
     missing: o.Missing = None,
     on_error: o.OnError = "stop",
     format: o.Format = None,
+    numbers: o.Numbers = None,
+    categories: o.Categories = None,
+    sep: o.Sep = None,
+    header: o.Header = None,
+    encoding: o.Encoding = None,
+    decimal: o.Decimal = None,
+    thousands: o.Thousands = None,
     as_json: o.Json = False,
     plain: o.Plain = False,
     trees: o.Trees = None,
@@ -39,10 +46,7 @@ def fit(
     seed: o.Seed = None,
     threads: o.Threads = 1,
 ) -> None:
-    """Learn all rows and save the model.
-
-    It is the model that stream saves, without predictions; --offline makes another one.
-    """
+    """Learn all rows and save the model: the same as stream saves, without predictions."""
     settings = Settings(
         target=target,
         features=o.listed(features),
@@ -51,6 +55,9 @@ def fit(
         warmup=warmup,
         scaling=scale,
         missing=missing,
+        numbers=o.listed(numbers) or (),
+        categories=o.listed(categories) or (),
+        dialect=o.dialect(sep, header, encoding, decimal, thousands),
         parameters=o.forest_parameters(
             trees, children, metric, seed, epsilon=epsilon, offline=offline
         ),

@@ -1,6 +1,7 @@
 """Options that ``stream``, ``fit`` and ``predict`` share, and how such a command exits."""
 
 import math
+import re
 import shlex
 import sys
 from dataclasses import replace
@@ -14,11 +15,13 @@ from boundary_forest.cli.running import Job, run
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.estimators.metrics import METRICS
 from boundary_forest.frames.columns import MISSING, SCALES
-from boundary_forest.frames.values import ColumnError
+from boundary_forest.frames.dialect import Dialect
+from boundary_forest.frames.problems import ColumnError
 from boundary_forest.session.problems import StreamError
 from boundary_forest.session.settings import WARMUP
 from boundary_forest.session.sources import FORMATS
 
+_NAME = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>[^,\s](?:[^,]*[^,\s])?))\s*(?:,|$)')
 _METRICS = sorted(set(METRICS) - {"inner_product", "minkowski"})
 
 
@@ -65,7 +68,8 @@ Target = Annotated[str | None, typer.Option(help="The column to predict.", metav
 Features = Annotated[
     list[str] | None,
     typer.Option(
-        help="Columns to predict from, separated by commas; all others if omitted.",
+        help="Columns to predict from, separated by commas; all others if omitted. Names with "
+        "commas or outer spaces are put in double quotes.",
         metavar="COLUMNS",
     ),
 ]
@@ -75,6 +79,50 @@ Drop = Annotated[
 ]
 Id = Annotated[
     str | None, typer.Option("--id", help="The column that identifies rows.", metavar="COLUMN")
+]
+Numbers = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Columns that hold numbers, even if many of their values are none.",
+        metavar="COLUMNS",
+    ),
+]
+Categories = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Columns that hold categories, even if these look like numbers.", metavar="COLUMNS"
+    ),
+]
+Sep = Annotated[
+    str | None,
+    typer.Option(
+        help="What separates the values of a CSV file, \\t for a tab; detected if omitted.",
+        metavar="CHARACTER",
+    ),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line of a CSV file names the columns; else they are c1, c2, ...",
+        show_default=False,
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        help="Of a text file, such as latin-1 or utf-16.",
+        metavar="ENCODING",
+        show_default="utf-8",
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(help="The decimal point of numbers.", metavar="CHARACTER", show_default="."),
+]
+Thousands = Annotated[
+    str | None,
+    typer.Option(help="What separates the thousands of numbers.", metavar="CHARACTER"),
 ]
 Task = Annotated[
     str | None,
@@ -186,10 +234,31 @@ def task_with(task: str | None, epsilon: str | None) -> str | None:
 
 
 def listed(columns: list[str] | None) -> tuple[str, ...] | None:
-    """Return columns that were given separated by commas, or one by one."""
+    """Return columns that were given separated by commas, or one by one.
+
+    In double quotes a name may have commas and outer spaces; quotes in it are doubled.
+    """
     if columns is None:
         return None
-    return tuple(name.strip() for text in columns for name in text.split(",") if name.strip())
+    found = (match for text in columns for match in _NAME.finditer(text))
+    return tuple(
+        m["quoted"].replace('""', '"') if m["plain"] is None else m["plain"] for m in found
+    )
+
+
+def dialect(
+    sep: str | None,
+    header: bool | None,
+    encoding: str | None,
+    decimal: str | None,
+    thousands: str | None,
+) -> Dialect:
+    """Return how text is written, as far as it was given."""
+    sep = "\t" if sep in ("\\t", "tab") else sep
+    try:
+        return Dialect(sep, header, encoding, decimal, thousands)
+    except ColumnError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def finish(job: Job) -> None:

@@ -23,6 +23,11 @@ def predict(
     id_column: o.Id = None,
     on_error: o.OnError = "stop",
     format: o.Format = None,
+    sep: o.Sep = None,
+    header: o.Header = None,
+    encoding: o.Encoding = None,
+    decimal: o.Decimal = None,
+    thousands: o.Thousands = None,
     as_json: o.Json = False,
     threads: o.Threads = 1,
 ) -> None:
@@ -30,7 +35,13 @@ def predict(
     o.finish(
         Job(
             source,
-            Settings(id=id_column, load=model, threads=threads, learning=False),
+            Settings(
+                id=id_column,
+                load=model,
+                threads=threads,
+                learning=False,
+                dialect=o.dialect(sep, header, encoding, decimal, thousands),
+            ),
             format=format,
             on_error=on_error,
             predictions=predictions,

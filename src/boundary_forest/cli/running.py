@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shlex
 import sys
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
@@ -122,7 +123,13 @@ class Run:
 
     def _open_source(self, session: Session) -> Source:
         job = self.job
-        source = open_source(job.source, job.format, target=session.target, stopped=self.stopped)
+        source = open_source(
+            job.source,
+            job.format,
+            target=session.target,
+            dialect=session.dialect,
+            stopped=self.stopped,
+        )
         session.name, session.total_rows = source.name, source.total_rows
         if source.total_rows is None and not source.is_pipe:
             session.about_rows = about_lines(job.source)
@@ -183,9 +190,8 @@ class Run:
         if self._answers is not None:
             self._answers.refuse(row)
         if self.job.on_error == "stop" and not row.expected:
-            missing = "--missing mean or drop, or " if row.missing else ""
             where = f"{session.name}: row {row.number}"
-            raise StreamError(f"{where}: {row.why} ({missing}--on-error skip continues)")
+            raise StreamError(f"{where}: {row.why} ({_remedies(row, session.is_new)})")
         self.display.refused(row)
 
     def _check_some_rows(self, session: Session) -> None:
@@ -220,6 +226,20 @@ class Run:
         if not broken:
             with suppress(BrokenPipeError):
                 self.display.end(history)
+
+
+def _remedies(row: Refused, is_new: bool) -> str:
+    """Return the options with which a session goes on at such a row."""
+    remedies = ["--on-error skip continues"]
+    if row.problem is not None and is_new:  # what an existing model does is not changed any more
+        if row.problem.missing:
+            remedies.insert(0, "--missing mean or drop")
+        elif row.problem.misfit:
+            column = row.problem.column
+            remedies.append(f"--categories {shlex.quote(column)} takes its values as categories")
+    elif row.missing:
+        remedies.append("a model that was created with --missing mean would answer it")
+    return ", ".join(remedies)
 
 
 def run(job: Job) -> int:

@@ -22,6 +22,13 @@ def stream(
     missing: o.Missing = None,
     on_error: o.OnError = "stop",
     format: o.Format = None,
+    numbers: o.Numbers = None,
+    categories: o.Categories = None,
+    sep: o.Sep = None,
+    header: o.Header = None,
+    encoding: o.Encoding = None,
+    decimal: o.Decimal = None,
+    thousands: o.Thousands = None,
     predictions: Annotated[
         str | None,
         typer.Option(
@@ -70,6 +77,9 @@ def stream(
         warmup=warmup,
         scaling=scale,
         missing=missing,
+        numbers=o.listed(numbers) or (),
+        categories=o.listed(categories) or (),
+        dialect=o.dialect(sep, header, encoding, decimal, thousands),
         load=load,
         durable=durable,
         live=live,

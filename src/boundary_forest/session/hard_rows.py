@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from boundary_forest.frames.kinds import NUMBER
 from boundary_forest.frames.model import FrameModel
-from boundary_forest.frames.values import NUMBER
 from boundary_forest.session.class_scores import as_text
 from boundary_forest.session.deciding import Decision
 from boundary_forest.session.events import Answered

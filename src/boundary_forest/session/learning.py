@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundary_forest.durable import DurableForest, FolderLock
-from boundary_forest.frames.choosing import Options, choose, describe, warnings_about
-from boundary_forest.frames.columns import CLASSIFY, Labels, Problem
+from boundary_forest.frames.columns import CLASSIFY, Labels
+from boundary_forest.frames.describing import describe, warnings_about
 from boundary_forest.frames.model import FrameModel, empty_forest
+from boundary_forest.frames.options import Options
+from boundary_forest.frames.problems import Problem
 from boundary_forest.session.events import Answered, Decided, Event, Refused
 from boundary_forest.session.notes import Progress, note_of
 from boundary_forest.session.opening import SNAPSHOT_BYTES, made_durable
@@ -168,7 +170,7 @@ class Learner:
     def _decide(self) -> Iterator[Event]:
         """Fix what columns mean, plant the forest, and learn the rows that were waiting."""
         table, numbers = self._warmup.table(), self._warmup.numbers()
-        columns = choose(table, self.options)
+        columns = self._warmup.decide()
         yield Decided(describe(columns), tuple(warnings_about(columns, table)))
         forest = empty_forest(columns.task, **self._parameters)
         self.model = FrameModel(forest, columns)
@@ -189,7 +191,7 @@ class Learner:
 
     def _refused(self, number: int, problem: Problem, *, answered: bool = False) -> Refused:
         expected = problem.missing and self.options.missing == "drop"
-        return Refused(number, str(problem), expected, answered, problem.missing)
+        return Refused(number, str(problem), expected, answered, problem)
 
     def _fates(self, table: Any) -> _Rows:
         """Read rows, and tell what is to become of each."""

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from boundary_forest.durable import DurableForest
-from boundary_forest.frames.choosing import describe
 from boundary_forest.frames.columns import CLASSIFY
+from boundary_forest.frames.describing import describe
+from boundary_forest.frames.dialect import PLAIN, Dialect
 from boundary_forest.frames.model import FrameModel
+from boundary_forest.frames.naming import listed
 from boundary_forest.frames.values import as_table
 from boundary_forest.session.events import Answered, Decided, Event, Refused
 from boundary_forest.session.learning import Learner
@@ -100,6 +103,8 @@ class Session:
         self._learner: Learner | None = None
         opened = open_model(settings)
         self._opened, self._progress, self._lock = opened.model, opened.progress, opened.lock
+        if self._opened is not None:
+            self._opened.columns = replace(self._opened.columns, dialect=self.dialect)
         self.resumed = self._progress.consumed
         self.answers = self._progress.answers
         self._retraced = Retraced(self._progress) if self.resumed else None
@@ -140,6 +145,17 @@ class Session:
     def id_column(self) -> str | None:
         """The column that identifies rows."""
         return self._ready().options.id
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the text of the source is written, by the settings or else by the model."""
+        kept = PLAIN if self._opened is None else self._opened.columns.dialect
+        return self.settings.dialect.over(kept)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the model is made from these rows, and not an existing one."""
+        return self._opened is None
 
     @property
     def is_resumed(self) -> bool:
@@ -212,7 +228,7 @@ class Session:
         settings, model = self.settings, self.model
         target = self.target or default_target
         if target is None:
-            hint = f"; the columns are {', '.join(names[:20])}" if names else ""
+            hint = f"; the columns are {listed(names)}" if names else ""
             raise StreamError(f"target is needed, the column to predict{hint}")
         if model is None:
             options = settings.options(target)
