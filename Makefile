@@ -10,6 +10,15 @@ ENGINE := $(shell find cpp/include cpp/src bindings -type f 2>/dev/null)
 MODULES := $(shell find src/boundary_forest -type d -not -name __pycache__)
 CPP_FILES = $(shell find cpp bindings -name '*.hpp' -o -name '*.cpp')
 
+# $(call watched,what,command): run a quiet command that takes long; on a terminal, count its seconds.
+define watched
+	@if [ -t 1 ]; then \
+	  ( n=0; while sleep 1; do n=$$((n + 1)); printf '\r== %s: %d s ' '$(1)' $$n; done ) & clock=$$!; \
+	  trap 'kill $$clock 2>/dev/null' EXIT INT TERM; \
+	  printf '== %s' '$(1)'; $(2); code=$$?; printf '\n'; exit $$code; \
+	else echo '== $(1)'; $(2); fi
+endef
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo test lint format bench bench-smoke paper sanitize fuzz clean
@@ -17,8 +26,9 @@ CPP_FILES = $(shell find cpp bindings -name '*.hpp' -o -name '*.cpp')
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
+# FAST=1 does not pace it.
 demo: $(VENV)/.installed-cli ## learn scikit-learn's digits as a stream, watch the error, get a report
-	$(BIN)/boundary-forest demo
+	$(BIN)/boundary-forest demo $(if $(FAST),--fast)
 
 test: $(VENV)/.installed-dev ## the Python tests, on all cores
 	$(BIN)/python -m pytest -n auto
@@ -81,23 +91,23 @@ clean: ## remove the environment, what was built, and caches
 	rm -rf $(VENV) build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
+REQUIRES := 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
 # The environment and what is needed to build in it; the list of the latter is pyproject.toml's.
 $(VENV)/.tools: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "boundary-forest needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
 	    "Name another one: make PYTHON=python3.12 ..." >&2; exit 1; }
-	@echo "== setting up $(VENV)"
-	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
-	  | xargs $(BIN)/python -m pip install -q --disable-pip-version-check cmake ninja
+	$(call watched,setting up $(VENV),$(PYTHON) -m venv $(VENV) && $(BIN)/python -c $(REQUIRES) \
+	  | xargs $(BIN)/python -m pip install -q --disable-pip-version-check cmake ninja)
 	@touch $@
 
 # The package, with the extra named after the dash; again whenever the engine changes. What the extra names is installed
 # apart, because some of it is built from source and needs an environment of its own for that. mypy looks for the
 # extension's types, which the build makes, beside the sources.
 $(VENV)/.installed-%: $(VENV)/.tools pyproject.toml CMakeLists.txt $(ENGINE) $(MODULES)
-	@echo "== building and installing boundary-forest[$*]"
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation -e .
-	@$(BIN)/python -m pip install -q --disable-pip-version-check 'boundary-forest[$*]'
+	$(call watched,building the engine: about two minutes the first time,\
+	  $(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation -e .)
+	$(call watched,installing boundary-forest[$*],\
+	  $(BIN)/python -m pip install -q --disable-pip-version-check "boundary-forest[$*]")
 	@cp "$$(ls -t build/cp*/_core.pyi | head -1)" src/boundary_forest/
 	@touch $@

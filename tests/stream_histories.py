@@ -3,8 +3,11 @@
 import math
 import random
 
+from boundary_forest.session.calibration import Bin
+from boundary_forest.session.class_scores import ClassScores
 from boundary_forest.session.deciding import Decision, End
 from boundary_forest.session.progress import HardExample, History, Snapshot
+from boundary_forest.session.scores import MEASURES
 
 
 def snapshot(rows=1200, **changes):
@@ -12,8 +15,10 @@ def snapshot(rows=1200, **changes):
     values = {
         "source": "rows.csv",
         "task": "classify",
+        "predicting": True,
         "rows": rows,
         "total_rows": 4000,
+        "about_rows": None,
         "learned": rows,
         "unlabelled": 0,
         "bad": 0,
@@ -23,13 +28,21 @@ def snapshot(rows=1200, **changes):
         "recent_rows_per_s": 1234.5,
         "error": 0.05 + 1 / (rows + 1),
         "recent_error": 0.04 + 0.01 * math.sin(rows),
+        "accuracy": 0.95 - 1 / (rows + 1),
+        "majority_accuracy": 0.125,
+        "no_change_accuracy": 0.0625,
+        "kappa": 0.94,
+        "macro_f1": 0.945,
+        "log_loss": 0.31,
         "mae": None,
         "recent_mae": None,
+        "rmse": None,
         "r2": None,
         "recent_r2": None,
         "stored": rows // 2,
         "trees": 50,
         "nodes_per_tree": rows / 5,
+        "forest_bytes": 100 * rows,
         "memory_bytes": 400 * rows,
         "choices": (
             "task: classify, 10 distinct integers",
@@ -41,9 +54,9 @@ def snapshot(rows=1200, **changes):
 
 def regression(rows=1200, **changes):
     """The same of a regression."""
-    values = {"task": "regress", "error": None, "recent_error": None}
+    values = {"task": "regress"} | dict.fromkeys(MEASURES)
     values |= {"mae": 0.5 + 1 / (rows + 1), "recent_mae": 0.45 + 0.02 * math.sin(rows)}
-    values |= {"r2": 0.6, "recent_r2": 0.65}
+    values |= {"rmse": 0.75, "r2": 0.6, "recent_r2": 0.65}
     return snapshot(rows, **(values | changes))
 
 
@@ -70,11 +83,14 @@ def classified(n_classes=10, n_snapshots=40, names=None, **parts):
     values = {
         "snapshots": [snapshot(100 * (i + 1)) for i in range(n_snapshots)],
         "confusion": confusion,
+        "by_class": _by_class(confusion),
+        "reliability": [Bin(10 + i, (i + 0.5) / 10, (i + 0.5) / 12) for i in range(2, 10)],
         "hardest": hardest,
         "tree_depths": [[1, 12, 40 + t, 30, 5] for t in range(50)],
         "importances": importances(),
         "parameters": {"n_estimators": 50, "metric": "euclidean"},
         "summary": {"saved to": "model.bf"},
+        "run": {"date": "2026-01-02 03:04", "command": "boundary-forest stream rows.csv"},
     }
     return History(**(values | parts))
 
@@ -114,6 +130,14 @@ def regressed(n_pairs=5000, n_snapshots=40, **parts):
         "parameters": {"n_estimators": 50, "epsilon": "auto"},
     }
     return History(**(values | parts))
+
+
+def _by_class(confusion):
+    """The scores of each class that go with a confusion matrix."""
+    scores = ClassScores()
+    for (true, answered), n in confusion.items():
+        scores.add([true] * n, [answered] * n)
+    return scores.by_class()
 
 
 def _decision(labels):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -21,7 +23,7 @@ N_DIGITS = 1797
 
 def closing_table(text):
     """The last lines: what on the left, its value on the right."""
-    lines = text.rstrip("\n").splitlines()[-7:]
+    lines = text.rstrip("\n").splitlines()[-11:]
     return dict(re.fullmatch(r"\s*(\S.*?)\s{2,}(\S.*?)\s*", line).groups() for line in lines)
 
 
@@ -90,9 +92,35 @@ def test_the_demo_leaves_a_report_and_a_model(demo, folder):
     assert demo.returncode == 0
     page = (folder / "build/demo/report.html").read_text(encoding="utf-8")
     assert "pixel63" in page
+    assert page.count('viewBox="0 0 8 8" class="picture"') > 100  # 20 digits, 5 beside each
     model = boundary_forest.load(folder / "build/demo/model.bf")
     rows = pandas.read_csv(folder / "build/demo/digits.csv")
     assert (model.predict(rows) == rows["digit"]).mean() > 0.99
+
+
+def test_on_a_terminal_the_demo_is_paced_unless_it_is_to_be_fast(folder, monkeypatch):
+    """Twice on a terminal, at 20 times the pace: as long as its rows take then, and the same."""
+    told = {}
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for flag in ("", "--fast"):
+        program = (
+            "from boundary_forest.cli import demo, main; demo.ROWS_PER_S *= 20;"
+            f"import sys; sys.argv = ['boundary-forest', 'demo', *{flag.split()}]; main()"
+        )
+        head, tail = pty.openpty()
+        with subprocess.Popen([sys.executable, "-c", program], cwd=folder, stdout=tail) as child:
+            os.close(tail)
+            parts = []
+            with contextlib.suppress(OSError):  # the end of a terminal's output on Linux
+                while part := os.read(head, 1 << 16):
+                    parts.append(part)
+        os.close(head)
+        assert child.returncode == 0
+        told[flag] = re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", b"".join(parts).decode())
+    assert re.search(r"paced\s+to 3,000 rows per second, to be watched", told[""])
+    assert "paced" not in told["--fast"]
+    errors = [re.findall(r"error\s+([\d.]+ %); [\d.]+ % recently", text) for text in told.values()]
+    assert errors[0] == errors[1] != []
 
 
 def test_the_command_line_has_help(command):

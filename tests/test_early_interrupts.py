@@ -71,7 +71,7 @@ def run(script: str, *arguments: object, **options) -> subprocess.CompletedProce
     ["typer", "numpy", "scipy.sparse", "sklearn.utils", "pyarrow", "boundary_forest.cli.stream"],
 )
 def test_while_modules_are_imported(name):
-    done = run(IMPORTING.format(name=name), "--help")
+    done = run(IMPORTING.format(name=name), "stream", "--help")
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
@@ -97,7 +97,7 @@ def test_while_rows_are_read(tmp_path):
 
 def test_a_command_in_the_background_goes_on_ignoring_it():
     script = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n{IMPORTING}"
-    done = run(script.format(name="numpy"), "--help")
+    done = run(script.format(name="numpy"), "stream", "--help")
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from conftest import make_task
 
-from boundary_forest import BoundaryForest
+from boundary_forest import BoundaryForest, BoundaryForestClassifier
 
 
 @pytest.fixture(params=["classifier", "regressor", "neighbors"])
@@ -53,12 +53,60 @@ def test_weights_are_shares_that_make_the_answer(asked):
         assert all((w > 0) == same for w, same in zip(weights, agree, strict=True))
 
 
-def test_an_explanation_prints_a_line_a_tree_and_goes_into_json(asked):
-    _, _, _, explanation = asked
+def test_shares_and_examples_sum_up_what_the_trees_say(asked):
+    name, task, forest, explanation = asked
+    ends = [tree.steps[-1] for tree in explanation.trees]
+    examples = explanation.examples
+    assert {e.arrival for e in examples} == {end.arrival for end in ends}
+    assert sum(e.trees for e in examples) == 9
+    assert sum(e.share for e in examples) == pytest.approx(1)
+    assert [e.share for e in examples] == sorted((e.share for e in examples), reverse=True)
+    if name != "classifier":
+        assert explanation.shares == ()
+        return
+    shares = dict(
+        zip(forest.classes_, forest.predict_proba(task.queries[:1] + 0.25)[0], strict=True)
+    )
+    assert sum(s.trees for s in explanation.shares) == 9
+    assert explanation.shares[0].label == explanation.answer
+    for share in explanation.shares:
+        assert share.share == pytest.approx(shares[share.label])
+        assert share.trees == sum(end.label == share.label for end in ends)
+
+
+def test_an_explanation_prints_the_answer_and_what_it_is_made_of(asked):
+    name, _, _, explanation = asked
     lines = str(explanation).splitlines()
-    assert len(lines) == 10
-    assert lines[0].startswith(f"answer {explanation.answer!r}, confidence ")
+    assert lines[0] == f"answer {explanation.answer!r}"
+    n = len(explanation.shares)
+    assert (n > 0) == (name == "classifier")
+    for line, share in zip(lines[1:], explanation.shares, strict=False):
+        assert line.startswith(f"  {share.label!r}: {share.share:.2f}, {share.trees} tree")
+    assert lines[n + 1] == "made of"
+    assert lines[n + 2].startswith(f"  #{explanation.examples[0].arrival} ")
+    assert "confidence" not in str(explanation)
+
+
+def test_examples_are_named_by_their_ids_and_few_are_printed():
+    X = np.arange(40.0)[:, None]
+    forest = BoundaryForestClassifier(n_estimators=30, random_state=0)
+    forest.fit(X, np.arange(40) % 2, ids=[f"row {i}" for i in range(40)])
+    explanation = forest.explain([20.0])
+    assert explanation.examples[0].id == "row 20"
+    assert "  id 'row 20' 0 at 0: " in str(explanation)
+    rng = np.random.default_rng(0)
+    wide = BoundaryForestClassifier(n_estimators=60, random_state=0)
+    wide.fit(rng.normal(size=(300, 20)), rng.integers(0, 2, 300))
+    explanation = wide.explain(np.zeros(20))
+    assert len(explanation.examples) > 10
+    assert f"  and {len(explanation.examples) - 10} more" in str(explanation).splitlines()
+
+
+def test_an_explanation_has_a_path_for_each_tree_and_goes_into_json(asked):
+    _, _, _, explanation = asked
+    assert len(explanation.paths().splitlines()) == 9
     as_dict = json.loads(json.dumps(explanation.to_dict()))
+    assert len(as_dict["examples"]) == len(explanation.examples)
     assert as_dict["answer"] == explanation.answer
     assert len(as_dict["trees"]) == 9
     assert set(as_dict["trees"][0]["steps"][0]) == {"arrival", "distance", "label"}

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
+from sklearn.datasets import load_digits, load_iris
 from stream_histories import snapshot
 from stream_rows import numbers_table
 
@@ -97,6 +98,95 @@ def test_hard_rows_of_a_regression_have_the_answer_that_was_given():
         assert example.residual == pytest.approx(float(example.answered) - float(example.true))
         mean = sum(end.weight * end.label for end in example.decision.ends)
         assert mean == pytest.approx(float(example.answered))
+
+
+def iris():
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    columns = {f"c{i}": X[order, i] for i in range(X.shape[1])}
+    return pa.table({**columns, "kind": np.array(["setosa", "versicolor", "virginica"])[y[order]]})
+
+
+def in_warmup(table, target):
+    """What is recorded of a stream that ends in its warm-up."""
+    with Session(Settings(target=target, parameters=TREES), recording=True) as session:
+        session.take_rows(table)
+        list(session.finish())
+        return session.history()
+
+
+def test_hard_rows_of_a_stream_that_ends_in_its_warm_up_are_those_that_were_wrong():
+    table = iris()
+    history = in_warmup(table, "kind")
+    wrong = round(history.snapshots[-1].error * 149)
+    assert 0 < len(history.hardest) == min(20, wrong)
+    labels = table["kind"].to_pylist()
+    X = np.column_stack([table[f"c{i}"] for i in range(4)])
+    for example in history.hardest:
+        assert example.in_warmup
+        assert example.true == labels[example.row - 1] != example.answered
+        (end,) = example.decision.ends
+        assert end.label == example.answered == labels[end.arrival]
+        assert (end.trees, end.weight) == (0, pytest.approx(1.0))
+        assert end.arrival < example.row - 1
+        assert list(example.stored[end.arrival].values()) == list(map(str, X[end.arrival]))
+    text = page(history)
+    assert "no answer was wrong" not in text
+    assert "confidence 100.0 %, in the warm-up" in text
+
+
+def test_hard_rows_of_a_regression_in_its_warm_up():
+    history = in_warmup(numbers_table(300), "y")
+    assert len(history.hardest) == 20
+    assert all(example.in_warmup for example in history.hardest)
+    largest = [abs(example.residual) for example in history.hardest]
+    assert largest == sorted(largest, reverse=True)
+    for example in history.hardest:
+        assert float(example.answered) == pytest.approx(example.decision.ends[0].label)
+
+
+def test_rows_of_the_warm_up_give_way_to_those_that_the_forest_answered():
+    with Session(Settings(target="kind", parameters=TREES, warmup=1490), recording=True) as session:
+        session.take_rows(noisy())
+        rows = [(example.in_warmup, example.row) for example in session.history().hardest]
+    assert len(rows) == 20
+    by_forest = [row for warmup, row in rows if not warmup]
+    assert 0 < len(by_forest) < 20
+    assert rows[: len(by_forest)] == [(False, row) for row in by_forest]
+    assert min(by_forest) > 1490
+
+
+def test_hard_rows_have_the_columns_that_they_were_predicted_from():
+    table = noisy().append_column("id", pa.array(range(1500))).append_column("no", [["x"] * 1500])
+    settings = Settings(target="kind", id="id", drop=("no",), parameters=TREES, warmup=200)
+    with Session(settings, recording=True) as session:
+        session.take_rows(table)
+        hardest = session.history().hardest
+    assert {tuple(example.features) for example in hardest} == {("a", "b", "c")}
+
+
+@pytest.mark.parametrize("scaling", ["none", "standard", "minmax"])
+@pytest.mark.parametrize("plain", [True, False])
+def test_digits_are_drawn_beside_the_stored_examples_that_decided(scaling, plain):
+    """All of them if trees only grow; else those that no tree has dropped by the call's end."""
+    X, y = load_digits(return_X_y=True)
+    table = pa.table({**{f"pixel{i}": X[:, i] for i in range(64)}, "digit": y})
+    settings = Settings(target="digit", scaling=scaling, plain=plain, parameters=TREES, warmup=100)
+    with Session(settings, recording=True) as session:
+        session.take_rows(table)
+        history = session.history()
+    known = of = 0
+    cards = page(history).split('<article class="card example">')[1:]
+    for card, example in zip(cards, history.hardest, strict=True):
+        assert example.features == {f"pixel{i}": str(X[example.row - 1, i]) for i in range(64)}
+        arrivals = [end.arrival for end in example.decision.ends[:8]]
+        known, of = known + len(example.stored), of + len(arrivals)
+        for arrival, columns in example.stored.items():
+            assert list(map(float, columns.values())) == pytest.approx(X[arrival], abs=1e-4)
+        drawn = sum(arrival in example.stored for arrival in arrivals[:5])
+        assert card.count('viewBox="0 0 8 8" class="picture"') == 1 + drawn
+        assert f"<b>{card.split('confidence ')[1].split('<')[0]}</b>" in card
+    assert known == of if plain else known > 0.8 * of  # seen: 0.97
 
 
 def test_hard_rows_that_are_not_learned_show_what_decided_too(tmp_path):

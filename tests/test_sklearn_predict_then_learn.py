@@ -91,10 +91,67 @@ def test_answers_have_the_shape_of_the_targets(regression, outputs):
     assert flat.shape == regression.y_more.shape
 
 
+@pytest.mark.parametrize("n", [1, 2, 40])
+def test_an_empty_forest_answers_from_the_second_row_on(predicting, n, monkeypatch):
+    """The first answer is None, or NaN: it equals no label, so that it counts as an error."""
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", 20)
+    task = predicting
+    X, y = task.X[:n], task.y[:n]
+    one, two = task.forest(), task.forest().partial_fit(X[:1], y[:1])
+    said = one.predict_then_learn(X, y)
+    assert len(said) == n
+    assert said[0] is None or np.isnan(said[0])
+    assert (said == y).tolist()[0] is False
+    if n > 1:
+        assert said[1:].tolist() == two.predict_then_learn(X[1:], y[1:]).tolist()
+    assert one.fingerprint() == two.fingerprint()
+    thin = task.forest()
+    assert thin.predict_then_learn(sparse.csr_array(X), y)[1:].tolist() == said[1:].tolist()
+    assert thin.fingerprint() == one.fingerprint()
+
+
+def test_no_class_has_a_share_in_the_first_row_of_all(classification):
+    one, two = classification.forest(), classification.forest()
+    shares = one.predict_proba_then_learn(classification.X, classification.y)
+    assert shares.shape == (len(classification.X), len(one.classes_))
+    assert not shares[0].any()
+    said = two.predict_then_learn(classification.X, classification.y)
+    assert one.classes_[shares[1:].argmax(axis=1)].tolist() == said[1:].tolist()
+
+
+def test_several_outputs_and_ids_are_no_exception(regression):
+    y = np.stack([regression.y, -regression.y], axis=1)
+    forest = regression.forest()
+    said = forest.predict_then_learn(regression.X, y, ids=np.arange(len(y)) + 100)
+    assert said.shape == y.shape
+    assert np.isnan(said[0]).all()
+    assert np.isfinite(said[1:]).all()
+    assert forest.kneighbors(regression.X[:1], 1)[1][0, 0] >= 100
+
+
+def test_an_empty_forest_learns_nothing_of_a_call_that_fails():
+    calls = []
+
+    def failing(x, y):
+        calls.append(1)
+        if len(calls) > 3:
+            raise RuntimeError("no more")
+        return float(abs(x - y).sum())
+
+    forest = BoundaryForestClassifier(metric=failing)
+    with pytest.raises(ValueError, match="no more"):
+        forest.predict_then_learn(np.arange(9.0)[:, None], ["a"] * 9)
+    assert forest.examples_seen == 0
+    forest = BoundaryForestClassifier()
+    with pytest.raises(ValueError, match="X"):
+        forest.predict_then_learn([[1.0], [np.nan]], ["a", "b"])
+    assert forest.examples_seen == 0
+
+
 @pytest.mark.parametrize("estimator", [BoundaryForestClassifier, BoundaryForestRegressor])
-def test_with_no_example_there_is_nothing_to_say(estimator):
+def test_with_no_example_no_tree_ends_anywhere(estimator):
     with pytest.raises(NotFittedError, match="partial_fit with at least one example"):
-        estimator().predict_then_learn([[0.0]], [1])
+        estimator().predict_then_learn([[0.0]], [1], return_ends=True)
 
 
 def test_bad_input_teaches_nothing(predicting):

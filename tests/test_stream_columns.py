@@ -10,9 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boundary_forest.frames.choosing import Options, choose, describe, warnings_about
-from boundary_forest.frames.columns import Columns, Feature
-from boundary_forest.frames.values import ColumnError, as_table, kind_of
+from boundary_forest.frames.choosing import choose
+from boundary_forest.frames.columns import Columns
+from boundary_forest.frames.describing import describe, warnings_about
+from boundary_forest.frames.features import Feature
+from boundary_forest.frames.kinds import kind_of
+from boundary_forest.frames.options import Options
+from boundary_forest.frames.problems import ColumnError
+from boundary_forest.frames.values import as_table
 
 
 def decide(target, values, **options):
@@ -210,8 +215,8 @@ def test_columns_can_be_chosen_and_left_out():
         Options("y", drop=("z",)).check(table().column_names)
 
 
-def test_lists_cannot_be_used_unless_they_are_dropped():
-    nested = pa.table({"a": [1, 2], "l": [[1], [2]], "y": [0, 1]})
+def test_lists_of_text_cannot_be_used_unless_they_are_dropped():
+    nested = pa.table({"a": [1, 2], "l": [["x"], ["y"]], "y": [0, 1]})
     with pytest.raises(ColumnError, match="drop 'l'"):
         choose(nested, Options("y"))
     assert choose(nested, Options("y", drop=("l",))).width == 1
@@ -230,5 +235,3 @@ def test_what_is_doubtful_is_told():
     classes, categories = warnings_about(choose(many, Options("y")), many)
     assert "150 classes" in classes
     assert "150 categories" in categories
-    typo = pa.table({"a": [*map(str, range(149)), "oops"], "y": [0, 1] * 75})
-    assert "because 'oops' is not a number" in warnings_about(choose(typo, Options("y")), typo)[0]

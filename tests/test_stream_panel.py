@@ -1,5 +1,6 @@
 """The panel of a stream fits its terminal and says the figures; so do lines and the summary."""
 
+import gzip
 import io
 import math
 import re
@@ -11,9 +12,12 @@ from rich.text import Text
 from stream_histories import classified, regressed, regression, snapshot
 
 from boundary_forest.cli import sparkline
-from boundary_forest.cli.panel import Frame, LivePanel, plain_line, summary
+from boundary_forest.cli.panel import Frame, LivePanel
 from boundary_forest.cli.sparkline import Track
+from boundary_forest.cli.summary import plain_line, summary
 from boundary_forest.session.progress import History
+from boundary_forest.session.scores import MEASURES
+from boundary_forest.session.sources.sizing import about_lines
 from boundary_forest.session.wording import duration, number, percent, rate, short, size
 
 SIZES = [(80, 24), (160, 50), (40, 10), (24, 6), (10, 3), (200, 12)]
@@ -39,7 +43,7 @@ def shown(state, width, height, track=()):
 @pytest.mark.parametrize("changes", [{}, AWKWARD], ids=["plain", "awkward"])
 @pytest.mark.parametrize("n_errors", [0, 1, 500])
 def test_the_panel_never_exceeds_the_terminal(width, height, make, changes, n_errors):
-    track = [0.2 + 0.1 * math.sin(i / 9) for i in range(n_errors)]
+    track = [(i, 0.2 + 0.1 * math.sin(i / 9)) for i in range(n_errors)]
     lines, console = shown(make(**changes), width, height, track)
     assert len(lines) < height
     assert max(console.measure(line).maximum for line in lines) <= width
@@ -48,7 +52,7 @@ def test_the_panel_never_exceeds_the_terminal(width, height, make, changes, n_er
 
 def test_the_panel_tells_all_where_there_is_room():
     state = snapshot(bad=3, unlabelled=12, unseen_categories=1)
-    lines, _ = shown(state, 80, 24, [0.1, 0.2])
+    lines, _ = shown(state, 80, 24, [(1, 0.1), (1200, 0.2)])
     text = "\n".join(lines)
     for part in (
         "rows.csv",
@@ -60,6 +64,12 @@ def test_the_panel_tells_all_where_there_is_room():
         "600",
         "480 kB",
         "50 trees of 240 nodes each",
+        "accuracy 94.9 %",
+        "majority class 12.5 %",
+        "no change 6.25 %",
+        "kappa 0.940",
+        "F1 0.945",
+        "log-loss 0.310",
         "3 bad",
         "12 unlabelled",
         "1 unseen categories",
@@ -69,7 +79,7 @@ def test_the_panel_tells_all_where_there_is_room():
 
 
 def test_a_small_terminal_keeps_rows_and_error():
-    lines, _ = shown(snapshot(), 40, 10, [0.1, 0.2])
+    lines, _ = shown(snapshot(), 40, 10, [(1, 0.1), (1200, 0.2)])
     text = "\n".join(lines)
     assert "1,200 of 4,000" in text
     assert "5.08 %" in text
@@ -156,7 +166,8 @@ def test_what_goes_into_a_pipe_meanwhile_is_left_alone(capsys):
 
 def test_plain_lines():
     assert plain_line(snapshot(bad=2, recent_error=0.0492)) == (
-        "1,200 of 4,000 rows  error 5.08 %, recent 4.92 %  600 stored  480 kB  1,230 rows/s  2 bad"
+        "1,200 of 4,000 rows, 30 %, 2.8 s left  error 5.08 %, recent 4.92 %  kappa 0.940  "
+        "600 stored  480 kB  1,230 rows/s  2 bad"
     )
     assert plain_line(regression(total_rows=None, recent_mae=0.4484)) == (
         "1,200 rows  MAE 0.5008, recent 0.4484  R2 0.600, recent 0.650  600 stored  480 kB  "
@@ -175,6 +186,34 @@ def test_the_summary_tells_the_last_state_and_what_was_added(history):
         assert on_terminal or "\x1b" not in out.getvalue()
 
 
+def test_the_summary_has_the_measures_of_its_task():
+    texts = []
+    for history in (classified(), regressed()):
+        out = io.StringIO()
+        summary(Console(file=out, width=120), history)
+        texts.append(" ".join(out.getvalue().split()))
+    for said in (
+        "error 5.02 %; 3.32 % recently",
+        "accuracy 95.0 %; 12.5 % by the majority class, 6.25 % by no change",
+        "kappa 0.940",
+        "F1 0.945 in the mean; least 0.",
+        "log-loss 0.310",
+    ):
+        assert said in texts[0]
+        assert said.split()[0] not in texts[1]
+    assert "MAE 0.5002; 0.4363 recently RMSE 0.7500 R2 0.600; 0.650 recently" in texts[1]
+
+
+def test_where_nothing_is_predicted_nothing_is_said_of_errors():
+    state = snapshot(predicting=False, **dict.fromkeys(MEASURES))
+    lines, _ = shown(state, 80, 24)
+    out = io.StringIO()
+    summary(Console(file=out, width=120), History(snapshots=[state]))
+    for text in ("\n".join(lines), plain_line(state), out.getvalue()):
+        assert "600" in text
+        assert not re.search(r"error|recent|accuracy|kappa|F1| - ", text)
+
+
 def test_the_summary_of_nothing():
     out = io.StringIO()
     summary(Console(file=out), History([], {}, [], [], [], {}, {}))
@@ -184,10 +223,55 @@ def test_the_summary_of_nothing():
 def test_a_track_stays_short_and_keeps_the_whole_run():
     track = Track()
     for i in range(100_000):
-        track.add(float(i))
-    assert len(track.values) < sparkline.MOST
-    assert track.values[0] < 1000
-    assert track.values[-1] > 99_000
+        track.add(i, float(i))
+    assert len(track.points) < sparkline.MOST
+    assert track.points[0] < (1000, 1000.0)
+    assert track.points[-1] > (99_000, 99_000.0)
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (160, 50)])
+@pytest.mark.parametrize("rows", [(1, 1200), (1, 2, 3, 1200), range(1, 1201)])
+def test_the_curve_fills_the_width_and_has_an_axis(width, height, rows):
+    lines, _ = shown(snapshot(), width, height, [(row, 0.1 + row / 9000) for row in rows])
+    (axis,) = (line for line in lines if "└row 1 " in line)
+    begin, end = axis.index("└"), axis.index("1,200") + len("1,200")
+    curve = [line[begin + 1 : end] for line in lines if re.search("[┤│].*[\u2801-\u28ff]", line)]
+    assert len(curve) > 2
+    for i in (0, -1):
+        assert any("\u2801" <= line[i] <= "\u28ff" for line in curve)
+    assert end > 40
+
+
+def test_values_are_stretched_by_their_rows():
+    points = [(0, 0.0), (10, 1.0), (40, 4.0)]
+    assert sparkline.stretched(points, 5) == pytest.approx([0.0, 1.0, 2.0, 3.0, 4.0])
+    assert sparkline.stretched([(7, 3.0)], 4) == [3.0] * 4
+
+
+def test_files_of_text_have_a_percentage_and_a_time_to_go():
+    state = snapshot(total_rows=None, about_rows=4123)
+    assert plain_line(state).startswith("1,200 of about 4,120 rows, 29 %, 2.9 s left  error")
+    text = "\n".join(shown(state, 80, 24)[0])
+    assert "1,200 of about 4,120 rows" in text
+    assert "29 %  2.9 s left" in text
+    late = snapshot(4500, total_rows=None, about_rows=4123)
+    assert plain_line(late).startswith("4,500 of about 4,500 rows, 100 %  error")
+
+
+def test_a_resumed_stream_is_as_far_from_its_end_as_its_speed_says():
+    state = snapshot(3000, seconds=0.5, rows_per_s=2000.0)
+    assert plain_line(state).startswith("3,000 of 4,000 rows, 75 %, 0.5 s left")
+
+
+@pytest.mark.parametrize("n", [1, 100, 40_000])
+def test_the_lines_of_a_file_are_about_counted(tmp_path, n):
+    path = tmp_path / "rows.csv"
+    path.write_text("".join(f"{i},{'x' * (i % 90)}\n" for i in range(n)))
+    assert about_lines(path) == pytest.approx(n, rel=0.02)
+    (tmp_path / "empty").touch()
+    assert about_lines(tmp_path / "empty") is None
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    assert about_lines(path) is None
 
 
 def test_figures_become_bars_and_curves():

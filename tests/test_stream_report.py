@@ -10,10 +10,12 @@ import pytest
 from stream_histories import classified, regressed, regression, snapshot
 
 from boundary_forest.session import Session, Settings
+from boundary_forest.session.calibration import Bin
+from boundary_forest.session.class_scores import ClassScore
 from boundary_forest.session.deciding import Decision, End
 from boundary_forest.session.progress import History
 from boundary_forest.session.report import page, write_report
-from boundary_forest.session.report.axes import axis
+from boundary_forest.session.report.axes import axis, log_axis
 from boundary_forest.session.report.pictures import picture
 
 BOTH = pytest.mark.parametrize("make", [classified, regressed])
@@ -67,6 +69,8 @@ def test_every_section_is_there_for_a_classification():
     headings = outline.headings()
     for heading in (
         "Error",
+        "By class",
+        "Reliability",
         "10 classes",
         "Most frequent mistakes",
         "Throughput",
@@ -77,11 +81,21 @@ def test_every_section_is_there_for_a_classification():
         "Row 100",
         "Parameters",
         "What was inferred and decided",
+        "Run",
         "Summary",
     ):
         assert heading in headings
     assert "Differences" not in headings
-    for said in ("class 3", "model.bf", "euclidean", "task: classify, 10 distinct integers"):
+    for said in (
+        "majority 12.5 %, no change 6.25 %",
+        "0.940",
+        "class 3",
+        "2026-01-02 03:04",
+        "boundary-forest stream rows.csv",
+        "model.bf",
+        "euclidean",
+        "task: classify, 10 distinct integers",
+    ):
         assert said in outline.text()
 
 
@@ -169,16 +183,26 @@ def test_text_that_utf8_cannot_hold_is_written_all_the_same(tmp_path):
 @pytest.mark.parametrize("n_classes", [1, 2, 10, 50])
 def test_the_matrix_has_a_cell_for_each_pair_of_classes(n_classes):
     text = page(classified(n_classes))
-    table = text[text.index('<table class="confusion') : text.index("</table>")]
+    begin = text.index('<table class="confusion')
+    table = text[begin : text.index("</table>", begin)]
     assert table.count("<tr>") == n_classes + 1
     assert table.count('scope="row"') == table.count('scope="col"') == n_classes
     assert table.count("<td") == 1 + n_classes * (n_classes + 1)
 
 
+def test_the_matrix_of_a_resumed_stream_says_that_it_is_not_of_all_rows():
+    history = classified()
+    assert "a column for each answer." in page(history)
+    history.by_class = [replace(history.by_class[0], rows=10_000), *history.by_class[1:]]
+    assert "a column for each answer, since the stream was resumed." in page(history)
+
+
 def test_classes_are_in_order_and_the_rest_comes_last():
     history = classified(confusion={(c, c): 1 for c in ("10", "9", "other", "b", "-1.5")})
-    rows = re.findall(r'<th scope="row">([^<]*)', page(history))
-    assert rows == ["-1.5", "9", "10", "b", "other"]
+    history.by_class = [ClassScore(c, 1, 1, 1.0, 1.0, 1.0) for c in ("b", "10", "other", "9")]
+    by_class, matrix = page(history).split('<table class="confusion')
+    rows = [re.findall(r'<th scope="row">([^<]*)', text) for text in (by_class, matrix)]
+    assert rows == [["9", "10", "b", "other"], ["-1.5", "9", "10", "b", "other"]]
 
 
 def test_few_pairs_are_points_and_many_are_a_density():
@@ -247,3 +271,43 @@ def test_axes_end_at_round_numbers():
     assert axis([7, 7], tight=True).at(7) == 0
     assert axis([-7, -7], tight=True).high > -7.7
     assert axis([]).ticks()
+
+
+def test_logarithmic_axes_end_at_round_numbers():
+    scale = log_axis([0.0, 0.013, 0.9])
+    assert (scale.low, scale.high) == pytest.approx((0.01, 1.0))
+    assert scale.ticks() == pytest.approx([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
+    assert scale.at(0.1) == pytest.approx(0.5)
+    assert scale.at(0.0) < 0
+    assert log_axis([1e-6, 1.0]).ticks() == pytest.approx([10.0**i for i in range(-6, 1)])
+    assert log_axis([0.5]).high > log_axis([0.5]).low
+    assert log_axis([]).ticks()
+
+
+def test_errors_far_below_the_baselines_have_a_logarithmic_axis():
+    far = page(classified())
+    near = page(
+        classified(
+            snapshots=[
+                snapshot(100 * i, majority_accuracy=0.85, no_change_accuracy=0.9)
+                for i in range(1, 41)
+            ]
+        )
+    )
+    assert "The axis is logarithmic." in far
+    assert "The axis is logarithmic." not in near
+
+
+def test_reliability_has_a_dot_for_each_confidence():
+    found = page(classified(reliability=[Bin(30, 0.55, 0.5), Bin(90, 0.95, 0.9)]))
+    assert "confidence 55.0 %, right 50.0 %: 30 rows" in found
+    assert "5.00 % apart in the mean" in found
+    assert found.count("<circle") == 2
+
+
+def test_only_the_largest_classes_have_a_line():
+    many = [ClassScore(f"c{i}", 100 + i, 1, 1.0, 0.5, 0.6) for i in range(60)]
+    text = page(classified(by_class=many))
+    assert "The largest 50 of 60 classes." in text
+    assert ">c59<" in text
+    assert ">c9<" not in text

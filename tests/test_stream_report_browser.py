@@ -16,7 +16,7 @@ CHROMIUM = next(
 )
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 
-WIDTHS = pytest.mark.parametrize("width", [400, 1600])
+WIDTHS = pytest.mark.parametrize("width", [390, 1600])
 # A script that is not the page's own, which the page forbids: it looks around and points at things.
 PROBE = """<script>
   const plots = [...document.querySelectorAll("[data-hover]")];
@@ -37,6 +37,8 @@ PROBE = """<script>
   }
   const cells = [...document.querySelectorAll(".confusion.written td.r")];
   found.overflow = cells.filter((c) => c.scrollWidth > c.clientWidth).length;
+  const area = document.querySelector(".scroller:has(.confusion.written)");
+  found.cut = area && cells.length <= 10 ? area.scrollWidth - area.clientWidth : 0;
   found.small = [...document.querySelectorAll(".plot")].filter((p) => p.clientHeight < 100).length;
   parent.document.title = "found " + JSON.stringify(found);
 </script>"""
@@ -107,6 +109,8 @@ def test_the_page_fits_and_tells_what_is_pointed_at(n_classes, width, tmp_path):
     assert found["width"] == width
     assert found["wide"] <= width
     assert found["small"] == found["overflow"] == 0
+    if n_classes == 2:
+        assert found["cut"] == 0
     by_rows = [i for i, at in enumerate(found["before"]) if at.startswith("after")]
     said = {when: {found[when][i] for i in by_rows} for when in ("before", "pointed", "left")}
     assert said == {

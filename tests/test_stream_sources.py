@@ -9,7 +9,8 @@ from sklearn.datasets import dump_svmlight_file
 from stream_rows import command, mixed_table, numbers_table, stream, write
 
 from boundary_forest import load
-from boundary_forest.frames.values import as_numbers, as_plain
+from boundary_forest.frames.numbers import as_numbers
+from boundary_forest.frames.values import as_plain
 from boundary_forest.session import StreamError
 from boundary_forest.session.sources import lines, open_source
 from boundary_forest.session.sources.lines import blocks_of

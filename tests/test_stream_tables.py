@@ -31,7 +31,7 @@ def adaptive(model):
 def error_of(settings, table):
     with Session(settings) as session:
         session.take_rows(table)
-        return session.scores.errors("classify")["error"]
+        return session.scores.measures("classify")["error"]
 
 
 @pytest.mark.parametrize("command", ["stream", "fit"])

@@ -8,7 +8,8 @@ import pytest
 from stream_rows import mixed_table, numbers_table
 
 from boundary_forest import BoundaryForestRegressor
-from boundary_forest.frames.choosing import Options, choose
+from boundary_forest.frames.choosing import choose
+from boundary_forest.frames.options import Options
 from boundary_forest.frames.values import column_of
 from boundary_forest.session import Answered, Batch, Decided, Refused
 from boundary_forest.session.learning import Learner

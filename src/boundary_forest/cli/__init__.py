@@ -1,39 +1,62 @@
 """The command line, ``boundary-forest``.
 
-Each command is a file of this folder; :func:`main` puts them together. ``running.py`` is the shell
-around a session that ``stream``, ``fit`` and ``predict`` share. The packages it needs are those of
-the ``cli`` extra, so nothing here imports them before :func:`main` has looked for them.
+Each command is a file of this folder, which is imported when the command is named: numpy, pyarrow
+and scikit-learn take seconds, and ``--help`` needs none of them. ``running.py`` is the shell around
+a session that ``stream``, ``fit`` and ``predict`` share. The packages it needs are those of the
+``cli`` extra, so nothing here imports them before :func:`main` has looked for them.
 """
 
 from __future__ import annotations
 
 import atexit
+import importlib
 import os
 import signal
 import sys
+from contextlib import contextmanager
+
+from boundary_forest import __version__
 
 TYPE_CHECKING = False  # typing's own would have to be imported, before Ctrl-C is minded
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import FrameType
     from typing import Any
 
 INTERRUPTED = 128 + signal.SIGINT
+EXTRA = ("jinja2", "pyarrow", "rich", "typer")  # the packages of the ``cli`` extra
+COMMANDS = {  # and what they do, as their functions say
+    "stream": "Predict each row of a stream, then learn it, and show how well that works.",
+    "fit": "Learn all rows and save the model: the same as stream saves, without predictions.",
+    "predict": "Predict every row; if the rows have the target, it is only compared.",
+    "demo": "Learn 1,797 handwritten digits from a CSV file, predicting each before learning it.",
+    "info": "Show a model's estimator, parameters, examples, trees and sizes.",
+    "verify": "Check a model file; exit with 0 if it is sound, 1 if damaged, 2 if it is absent.",
+    "paper": "Reproduce the paper: every table, figure and claim by one command.",
+}
 
 
 def main() -> None:
     """Run the command that ``sys.argv`` names; Ctrl-C exits with code 130 and no traceback."""
-    # The imports take a second, and nothing is to be kept yet. In a job that runs in the background
+    if sys.argv[1:] == ["--version"]:  # at once
+        print(f"boundary-forest {__version__}")
+        return
+    # The imports take seconds, and nothing is to be kept yet. In a job that runs in the background
     # of a shell, Ctrl-C is ignored, and stays so.
     minds = signal.getsignal(signal.SIGINT) is signal.default_int_handler and _handle_by(_exit)
-    app = _app()
-    try:
+
+    def imported() -> None:
         if minds:
             _handle_by(signal.default_int_handler)
             atexit.register(_handle_by, _exit)
-        app()
+
+    try:
+        _app(imported)()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    finally:
+        if minds:
+            _handle_by(signal.default_int_handler)
 
 
 def _handle_by(handler: Callable[[int, FrameType | None], Any]) -> bool:
@@ -50,41 +73,69 @@ def _exit(number: int, frame: FrameType | None) -> None:
     os._exit(INTERRUPTED)
 
 
-def _app() -> Any:
-    """Return the commands as a callable."""
-    try:
+def _app(imported: Callable[[], None]) -> Any:
+    """Return the commands as a callable; it calls ``imported`` when all of a command is."""
+    with _naming_the_extra():
+        import typer
+        from typer.core import TyperGroup
+
+    class Group(TyperGroup):
+        """Commands that know no more than their help until one of them is called."""
+
+        def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+            name, command, rest = super().resolve_command(ctx, args)
+            if name in COMMANDS:
+                command = _command(name)
+            imported()
+            return name, command, rest
+
+    app = typer.Typer(
+        name="boundary-forest",
+        cls=Group,
+        help="Online nearest-neighbour learning with Boundary Forests.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # rich takes as long to import as all else together
+    )
+
+    @app.callback()
+    def version(
+        version: bool = typer.Option(False, "--version", help="Show the version and exit."),
+    ) -> None:
+        if version:
+            print(f"boundary-forest {__version__}")
+            raise typer.Exit
+
+    for name, help in COMMANDS.items():
+        app.command(name, short_help=help)(lambda: None)
+    return app
+
+
+def _command(name: str) -> Any:
+    """Import a command."""
+    with _naming_the_extra():
         import typer
 
-        from boundary_forest.cli.demo import demo
-        from boundary_forest.cli.fit import fit
-        from boundary_forest.cli.info import info
-        from boundary_forest.cli.paper import paper
-        from boundary_forest.cli.predict import predict
-        from boundary_forest.cli.stream import stream
-        from boundary_forest.cli.verify import verify
+        found = getattr(importlib.import_module(f"boundary_forest.cli.{name}"), name)
+    if not isinstance(found, typer.Typer):
+        app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        app.command(name)(found)
+        found = app
+    command = typer.main.get_command(found)
+    command.name = name
+    return command
+
+
+@contextmanager
+def _naming_the_extra() -> Iterator[None]:
+    """Say what to install if a package of the extra is missing."""
+    try:
+        yield
     except ModuleNotFoundError as error:
-        if error.name not in ("jinja2", "pyarrow", "rich", "typer"):
+        if error.name not in EXTRA:
             raise
         print(
             f"boundary-forest: {error.name} is missing; pip install boundary-forest[cli]",
             file=sys.stderr,
         )
         sys.exit(2)
-
-    app = typer.Typer(
-        name="boundary-forest",
-        help="Online nearest-neighbour learning with Boundary Forests.",
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-    )
-    # Without a callback, an application of one command would not take the command's name.
-    app.callback()(lambda: None)
-    app.command()(stream)
-    app.command()(fit)
-    app.command()(predict)
-    app.command()(demo)
-    app.command()(info)
-    app.command()(verify)
-    app.add_typer(paper)
-    return app

@@ -12,7 +12,8 @@ from typing import Any, Self
 from rich.console import Console
 from rich.markup import escape
 
-from boundary_forest.cli.panel import LivePanel, plain_line, summary
+from boundary_forest.cli.panel import LivePanel
+from boundary_forest.cli.summary import plain_line, summary
 from boundary_forest.session.events import Decided, Refused
 from boundary_forest.session.progress import History, Snapshot
 
@@ -91,7 +92,9 @@ class Display:
     def end(self, history: History) -> None:
         """Show the closing summary."""
         if self._as_json:
-            self._json({"event": "end", **asdict(history.snapshots[-1]), **history.summary})
+            by_class = {"classes": [asdict(scored) for scored in history.by_class]}
+            last = asdict(history.snapshots[-1]) | (by_class if history.by_class else {})
+            self._json({"event": "end", **last, **history.summary})
         elif not self._quiet:
             summary(self.console, history)
 

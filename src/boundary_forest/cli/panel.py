@@ -1,4 +1,4 @@
-"""Show a session on the terminal: a live panel, plain lines, and the closing summary.
+"""Show a session on the terminal: a live panel.
 
 The panel is laid out anew for every frame from the terminal's size: blocks of lines in order of
 importance, of which as many are shown as fit. It is never wider or higher than the terminal.
@@ -16,27 +16,39 @@ from rich import box
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 
 from boundary_forest.cli import sparkline
 from boundary_forest.cli.sparkline import Track
-from boundary_forest.session.progress import History, Snapshot
+from boundary_forest.cli.summary import (
+    LABEL,
+    VALUE,
+    cut,
+    exceptions,
+    forest,
+    measures,
+    plain_line,
+    rows_of,
+    share_of_rows,
+    time_left,
+    title,
+)
+from boundary_forest.session.progress import Snapshot
 from boundary_forest.session.wording import (
     count,
-    counted,
     duration,
     number,
     percent,
     printable,
-    r2,
     rate,
+    score,
     size,
 )
 
-LABEL, VALUE, ACCENT, WARNING = "dim", "bold", "cyan", "yellow"
+ACCENT, WARNING = "cyan", "yellow"
+GUTTER = 14  # cells to the left of the chart
 TILE = 13  # cells that a figure with its label takes at least
-TALLEST = 7  # lines of the chart where there is room
+LOWEST, TALLEST = 3, 7  # lines of the chart; a quarter of a tall terminal
 BESIDE = 116  # from this width on, the choices stand beside the figures
 
 
@@ -64,13 +76,13 @@ class LivePanel:
         """Show this state."""
         value = snapshot.recent_error if snapshot.task == "classify" else snapshot.recent_mae
         if value is not None and math.isfinite(value):
-            self._track.add(value)
+            self._track.add(snapshot.rows, value)
         if self._live is not None and self.console.size != self._size:
             # The terminal has rewrapped the old frame's lines: what it covers is unknown.
             self._stop()
             self.console.clear()
         self._size = self.console.size
-        frame = Frame(snapshot, self._track.values)
+        frame = Frame(snapshot, self._track.points)
         if self._live is None:
             self._live = self._started(frame)
         else:
@@ -98,19 +110,19 @@ class LivePanel:
 class Frame:
     """One frame of the panel, in as much room as the console has."""
 
-    def __init__(self, snapshot: Snapshot, track: Sequence[float]) -> None:
+    def __init__(self, snapshot: Snapshot, track: Sequence[tuple[int, float]]) -> None:
         self.snapshot = snapshot
         self.track = track
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width, height = options.max_width, options.size.height - 2
         if width < 24 or height < 4:
-            yield _cut(Text(plain_line(self.snapshot)), width)
+            yield cut(Text(plain_line(self.snapshot)), width)
             return
         lines = self._lines(width - 4, height - 2, options.ascii_only)
         yield Panel(
             Text("\n").join(lines),
-            title=_cut(_title(self.snapshot), width - 8),
+            title=cut(title(self.snapshot), width - 8),
             title_align="left",
             border_style=LABEL,
             box=box.ROUNDED,
@@ -128,15 +140,18 @@ class Frame:
         figures = _tiles(_figures(snapshot), left)
         notes = _notes(snapshot, left)
         choices = [] if beside else _choices(snapshot, width)
+        judged = _measures(snapshot, left)
+        if height < len(head) + len(figures) + len(notes) + len(judged) + LOWEST:
+            judged = []
 
-        fixed = len(head) + len(figures) + len(notes)
+        fixed = len(head) + len(figures) + len(judged) + len(notes)
         airy = height >= fixed + len(choices) + 2 + 5  # else no line is spent on space
         spare = height - fixed - (len(choices) + 5 if airy else 0)
-        chart = self._chart(left, min(TALLEST, spare), ascii_only)
+        chart = self._chart(left, min(max(TALLEST, height // 4), spare), ascii_only)
         room = height - fixed - len(chart) - (5 if airy else 0)
         if len(choices) > room:
             choices = choices[: max(0, room)]
-        blocks = [head, figures, chart, notes, choices]
+        blocks = [head, [*figures, *judged], chart, notes, choices]
         lines = _stacked([b for b in blocks if b], airy)[:height]
         if beside:
             lines = _side_by_side(lines, _aside(snapshot, width - left - 4), left, width, height)
@@ -145,91 +160,44 @@ class Frame:
     def _chart(self, width: int, height: int, ascii_only: bool) -> list[Text]:
         """Return the recent error since the start as a chart of ``height`` lines."""
         write = percent if self.snapshot.task == "classify" else number
-        values, label = self.track, f"recent {_measure(self.snapshot)}"
-        if height < 1 or not values:
+        points, label = self.track, f"recent {_measure(self.snapshot)}"
+        room = width - GUTTER
+        if height < 1 or room < 1 or not points:
             return []
-        gutter = 14
-        room = max(1, width - gutter)
         # The first answers of a stream are often all wrong: they do not set the scale.
-        settled = values[len(values) // 10 :]
+        settled = [value for _, value in points[len(points) // 10 :]]
         low, high = min(settled), max(settled)
         if low < high / 2:
             low = 0.0
-        marks = [""] * height
         if height < 3 or ascii_only:
-            bars = sparkline.bars(values, low, high, room, height, ascii_only)
-        else:
-            bars = sparkline.curve(values, low, high, room, height)
-            marks[0], marks[-1] = write(high), write(low) if low else "0"
-        marks[height // 2] = label
-        return [
-            _cut(Text.assemble((f"{mark:<{gutter}}", LABEL), (bar, ACCENT)), width)
-            for mark, bar in zip(marks, bars, strict=True)
-        ]
+            values = sparkline.stretched(points, room)
+            lines = sparkline.bars(values, low, high, room, height, ascii_only)
+            marks = [""] * height
+            marks[height // 2] = label
+            return [
+                _beside(f"{m:<{GUTTER}}", line, width) for m, line in zip(marks, lines, strict=True)
+            ]
+        with_axis = height > LOWEST
+        height -= with_axis
+        values = sparkline.stretched(points, 2 * room)
+        lines = sparkline.curve(values, low, high, room, height)
+        marks = [f"{label if i == height // 2 else '':<{GUTTER - 2}} │" for i in range(height)]
+        marks[0] = f"{write(high):>{GUTTER - 2}} ┤"
+        marks[-1] = f"{write(low) if low else '0':>{GUTTER - 2}} ┤"
+        chart = [_beside(m, line, width) for m, line in zip(marks, lines, strict=True)]
+        return [*chart, *([_rows_axis(points[0][0], points[-1][0], room)] if with_axis else [])]
 
 
-def plain_line(snapshot: Snapshot) -> str:
-    """Return the figures in one line, for files and pipes."""
-    of = f" of {count(snapshot.total_rows)}" if snapshot.total_rows is not None else ""
-    if snapshot.task == "classify":
-        quality = f"error {percent(snapshot.error)}, recent {percent(snapshot.recent_error)}"
-    else:
-        quality = (
-            f"MAE {number(snapshot.mae)}, recent {number(snapshot.recent_mae)}"
-            f"  R2 {r2(snapshot.r2)}, recent {r2(snapshot.recent_r2)}"
-        )
-    parts = [
-        f"{count(snapshot.rows)}{of} rows",
-        quality,
-        f"{count(snapshot.stored)} stored",
-        size(snapshot.memory_bytes),
-        f"{rate(snapshot.recent_rows_per_s)} rows/s",
-        *_exceptions(snapshot),
-    ]
-    return "  ".join(parts)
+def _beside(mark: str, line: str, width: int) -> Text:
+    """Return a line of the chart with what stands to its left."""
+    return cut(Text.assemble((mark, LABEL), (line, ACCENT)), width)
 
 
-def summary(console: Console, history: History) -> None:
-    """Print the closing summary."""
-    if not history.snapshots:
-        console.print("no rows")
-        return
-    last = history.snapshots[-1]
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style=LABEL, no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in summary_rows(last).items():
-        table.add_row(name, Text(value, style=VALUE))
-    for name, value in history.summary.items():
-        table.add_row(Text(printable(str(name))), Text(printable(str(value))))
-    if not console.is_terminal:
-        console.print(table)
-        return
-    title = _cut(_title(last), console.width - 8)
-    console.print(
-        Panel.fit(table, title=title, title_align="left", border_style=LABEL, padding=(0, 1))
-    )
-
-
-def summary_rows(last: Snapshot) -> dict[str, str]:
-    """Return the figures of the last state by name."""
-    speed = f"{rate(last.rows_per_s)} per second"
-    rows = {"rows": f"{count(last.rows)} in {duration(last.seconds)}, {speed}"}
-    if last.task == "classify":
-        rows["error"] = f"{percent(last.error)}; {percent(last.recent_error)} recently"
-    else:
-        rows["MAE"] = f"{number(last.mae)}; {number(last.recent_mae)} recently"
-        rows["R2"] = f"{r2(last.r2)}; {r2(last.recent_r2)} recently"
-    share = f", {percent(last.stored / last.learned)} of those learned" if last.learned else ""
-    rows["stored"] = f"{counted(last.stored, 'example')}{share}"
-    rows["forest"] = _forest(last)
-    rows["memory"] = f"{size(last.memory_bytes)}, the peak of the process"
-    if last.learned != last.rows:
-        rows["learned"] = count(last.learned)
-    exceptions = _exceptions(last)
-    if exceptions:
-        rows["also"] = ", ".join(exceptions)
-    return rows
+def _rows_axis(first: int, last: int, room: int) -> Text:
+    """Return the axis below the chart: the first row and the last."""
+    ends = f"row {count(first)}", count(last)
+    line = "─" * max(0, room - len(ends[0]) - len(ends[1]) - 2)
+    return cut(Text(f"{'└':>{GUTTER}}{ends[0]} {line} {ends[1]}", LABEL), GUTTER + room)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
@@ -242,17 +210,15 @@ def _measure(snapshot: Snapshot) -> str:
 
 def _figures(snapshot: Snapshot) -> list[tuple[str, str]]:
     """Return the label and value of each tile, the most important first."""
-    if snapshot.task == "classify":
-        quality = [
-            ("error", percent(snapshot.error)),
-            ("recent", percent(snapshot.recent_error)),
-        ]
-    else:
+    quality: list[tuple[str, str]] = []
+    if snapshot.predicting and snapshot.task == "classify":
+        quality = [("error", percent(snapshot.error)), ("recent", percent(snapshot.recent_error))]
+    elif snapshot.predicting:
         quality = [
             ("MAE", number(snapshot.mae)),
             ("recent MAE", number(snapshot.recent_mae)),
-            ("R2", r2(snapshot.r2)),
-            ("recent R2", r2(snapshot.recent_r2)),
+            ("R2", score(snapshot.r2)),
+            ("recent R2", score(snapshot.recent_r2)),
         ]
     return [
         *quality,
@@ -262,51 +228,35 @@ def _figures(snapshot: Snapshot) -> list[tuple[str, str]]:
     ]
 
 
-def _forest(snapshot: Snapshot) -> str:
-    if not snapshot.trees:
-        return "no tree yet"
-    each = "" if snapshot.trees == 1 else " each"
-    nodes = counted(round(snapshot.nodes_per_tree), "node")
-    return f"{counted(snapshot.trees, 'tree')} of {nodes}{each}"
-
-
-def _exceptions(snapshot: Snapshot) -> list[str]:
-    """Return the counts of unusual rows, if any."""
-    kinds = (
-        (snapshot.unlabelled, "unlabelled"),
-        (snapshot.bad, "bad"),
-        (snapshot.unseen_categories, "unseen categories"),
-    )
-    return [f"{count(n)} {kind}" for n, kind in kinds if n]
-
-
-def _title(snapshot: Snapshot) -> Text:
-    task = {"classify": "classification", "regress": "regression"}.get(snapshot.task, snapshot.task)
-    return Text.assemble((printable(snapshot.source), "bold not dim"), (f" {task}", LABEL))
+def _measures(snapshot: Snapshot, width: int) -> list[Text]:
+    """Return the other measures, as many in a line as fit."""
+    lines: list[Text] = []
+    for name, value in measures(snapshot).items():
+        item = Text.assemble((f"{name} ", LABEL), (value, VALUE))
+        if lines and lines[-1].cell_len + 3 + item.cell_len <= width:
+            lines[-1].append("   ").append_text(item)
+        else:
+            lines.append(item)
+    return [cut(line, width) for line in lines]
 
 
 def _rows_line(snapshot: Snapshot, width: int, ascii_only: bool) -> Text:
     """Return rows and time, with a bar between them if the total is known."""
-    total = snapshot.total_rows
-    if not total:
+    share = share_of_rows(snapshot)
+    if share is None:
         text = Text.assemble((count(snapshot.rows), VALUE), " rows  ")
-        return _cut(text.append(duration(snapshot.seconds), LABEL), width)
-    share = min(1.0, snapshot.rows / total)
-    start = Text.assemble((count(snapshot.rows), VALUE), (f" of {count(total)} rows  ", LABEL))
-    end = Text(f"  {100 * share:3.0f} %  {_left(snapshot, share)}", LABEL)
+        return cut(text.append(duration(snapshot.seconds), LABEL), width)
+    of = rows_of(snapshot).removeprefix(count(snapshot.rows))
+    start = Text.assemble((count(snapshot.rows), VALUE), (f"{of}  ", LABEL))
+    end = Text(
+        f"  {100 * share:3.0f} %  {time_left(snapshot) or duration(snapshot.seconds)}", LABEL
+    )
     room = width - start.cell_len - end.cell_len
     if room < 6:
-        return _cut(Text.assemble(start, (f"{100 * share:3.0f} %", LABEL)), width)
+        return cut(Text.assemble(start, (f"{100 * share:3.0f} %", LABEL)), width)
     full, rest = ("#", ".") if ascii_only else ("━", "━")
     done = round(share * room)
     return Text.assemble(start, (full * done, ACCENT), (rest * (room - done), "grey37"), end)
-
-
-def _left(snapshot: Snapshot, share: float) -> str:
-    """Return the time left at the speed so far; at the end, the time taken."""
-    if share >= 1 or snapshot.rows_per_s <= 0:
-        return duration(snapshot.seconds)
-    return f"{duration(snapshot.seconds / share - snapshot.seconds)} left" if share > 0 else ""
 
 
 def _tiles(figures: list[tuple[str, str]], width: int) -> list[Text]:
@@ -319,20 +269,20 @@ def _tiles(figures: list[tuple[str, str]], width: int) -> list[Text]:
     for i in range(0, len(figures), each):
         row = figures[i : i + each]
         for style, texts in ((LABEL, [f[0] for f in row]), (VALUE, [f[1] for f in row])):
-            lines.append(_cut(Text("".join(f"{t:<{cells}}" for t in texts), style), width))
+            lines.append(cut(Text("".join(f"{t:<{cells}}" for t in texts), style), width))
     return lines
 
 
 def _notes(snapshot: Snapshot, width: int) -> list[Text]:
-    text = Text.assemble((_forest(snapshot), LABEL))
-    for exception in _exceptions(snapshot):
+    text = Text.assemble((forest(snapshot), LABEL))
+    for exception in exceptions(snapshot):
         text.append("  ")
         text.append(exception, WARNING if exception.endswith("bad") else LABEL)
-    return [_cut(text, width)]
+    return [cut(text, width)]
 
 
 def _choices(snapshot: Snapshot, width: int) -> list[Text]:
-    return [_cut(Text(printable(choice), LABEL), width) for choice in snapshot.choices]
+    return [cut(Text(printable(choice), LABEL), width) for choice in snapshot.choices]
 
 
 def _aside(snapshot: Snapshot, width: int) -> list[Text]:
@@ -365,12 +315,5 @@ def _side_by_side(
         line.pad_right(left + 4 - line.cell_len)
         if i < len(aside):
             line.append_text(aside[i])
-        both.append(_cut(line, width))
+        both.append(cut(line, width))
     return both
-
-
-def _cut(text: Text, width: int) -> Text:
-    """Truncate the text to ``width`` cells, in one line."""
-    text.truncate(max(1, width), overflow="ellipsis")
-    text.no_wrap = True
-    return text

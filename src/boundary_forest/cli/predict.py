@@ -19,9 +19,15 @@ def predict(
             help="The file of answers; - is standard output. NDJSON, or .csv.", metavar="FILE"
         ),
     ] = "-",
+    probabilities: o.Probabilities = False,
     id_column: o.Id = None,
     on_error: o.OnError = "stop",
     format: o.Format = None,
+    sep: o.Sep = None,
+    header: o.Header = None,
+    encoding: o.Encoding = None,
+    decimal: o.Decimal = None,
+    thousands: o.Thousands = None,
     as_json: o.Json = False,
     threads: o.Threads = 1,
 ) -> None:
@@ -29,10 +35,17 @@ def predict(
     o.finish(
         Job(
             source,
-            Settings(id=id_column, load=model, threads=threads, learning=False),
+            Settings(
+                id=id_column,
+                load=model,
+                threads=threads,
+                learning=False,
+                dialect=o.dialect(sep, header, encoding, decimal, thousands),
+            ),
             format=format,
             on_error=on_error,
             predictions=predictions,
+            probabilities=probabilities,
             as_json=as_json,
             quiet=not as_json,
         )

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import gc
 import os
+import shlex
 import sys
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
 from rich.console import Console
 
-from boundary_forest.cli.answers import AnswerFile
+from boundary_forest import __version__
+from boundary_forest.cli.answers import AnswerFile, naming
 from boundary_forest.cli.display import Display
+from boundary_forest.cli.pacing import Pacer
 from boundary_forest.cli.stopping import Stopping
 from boundary_forest.session import Decided, Event, Refused, Session, Settings
 from boundary_forest.session.problems import StreamError
 from boundary_forest.session.report import write_report
 from boundary_forest.session.sources import Source, default_target, open_source
+from boundary_forest.session.sources.sizing import about_lines
 
 
 @dataclass(frozen=True)
@@ -40,10 +45,16 @@ class Job:
         The files to write the model and the report to.
     predictions : str or None
         The file to write the answers to; ``-`` is standard output.
+    probabilities : bool
+        Whether they have the share of every class.
     as_json : bool
         Whether progress is reported as JSON.
     quiet : bool
         Whether only problems are reported.
+    command : str or None
+        The command line, for the report.
+    rows_per_s : float or None
+        The pace, for those who watch; None: as fast as it goes.
     """
 
     source: str
@@ -53,8 +64,11 @@ class Job:
     save: Path | None = None
     report: Path | None = None
     predictions: str | None = None
+    probabilities: bool = False
     as_json: bool = False
     quiet: bool = False
+    command: str | None = None
+    rows_per_s: float | None = None
 
     def check(self) -> None:
         """Raise StreamError before any work is done for what would fail after it."""
@@ -74,6 +88,8 @@ class Run:
         self.job = job
         self.display = display
         self.stopped = stopped
+        self._began = datetime.now().astimezone()
+        self._pacer = None if job.rows_per_s is None else Pacer(job.rows_per_s, stopped)
         self._first_refused: Refused | None = None
         self._answers: AnswerFile | None = None
 
@@ -107,8 +123,16 @@ class Run:
 
     def _open_source(self, session: Session) -> Source:
         job = self.job
-        source = open_source(job.source, job.format, target=session.target, stopped=self.stopped)
+        source = open_source(
+            job.source,
+            job.format,
+            target=session.target,
+            dialect=session.dialect,
+            stopped=self.stopped,
+        )
         session.name, session.total_rows = source.name, source.total_rows
+        if source.total_rows is None and not source.is_pipe:
+            session.about_rows = about_lines(job.source)
         session.begin(source.names, default_target=default_target(source.format))
         if session.model is not None:
             features = session.model.columns.features
@@ -124,14 +148,21 @@ class Run:
         if session.is_resumed:
             after = sys.maxsize if self.job.settings.live else session.resumed
         answers = stack.enter_context(
-            AnswerFile(path, id_column=session.id_column, after=after, kept=session.answers)
+            AnswerFile(
+                path,
+                id_column=session.id_column,
+                probabilities=self.job.probabilities,
+                after=after,
+                kept=session.answers,
+            )
         )
         session.delivered = answers.delivered
         return answers
 
     def _read(self, session: Session, source: Source) -> None:
         batch = None
-        for batch in source.batches:
+        batches = source.batches
+        for batch in batches if self._pacer is None else self._pacer.parts_of(batches):
             self._handle_all(session, session.take(batch))
             if self.stopped():
                 break
@@ -159,9 +190,8 @@ class Run:
         if self._answers is not None:
             self._answers.refuse(row)
         if self.job.on_error == "stop" and not row.expected:
-            missing = "--missing mean or drop, or " if row.missing else ""
             where = f"{session.name}: row {row.number}"
-            raise StreamError(f"{where}: {row.why} ({missing}--on-error skip continues)")
+            raise StreamError(f"{where}: {row.why} ({_remedies(row, session.is_new)})")
         self.display.refused(row)
 
     def _check_some_rows(self, session: Session) -> None:
@@ -180,16 +210,36 @@ class Run:
             history.summary["saved"] = str(job.save)
         elif job.save is not None:
             history.summary["not saved"] = "nothing was learned"
+        if self._pacer is not None:
+            history.summary["paced"] = self._pacer.remark()
         if job.settings.durable is not None:
             history.summary["kept in"] = str(job.settings.durable)
         if job.report is not None:
-            write_report(job.report, history)
+            history.run = {"date": self._began.strftime("%Y-%m-%d %H:%M %Z").strip()}
+            history.run |= {"version": f"boundary-forest {__version__}"}
+            history.run |= {} if job.command is None else {"command": job.command}
+            with naming(job.report):
+                write_report(job.report, history)
             history.summary["report"] = str(job.report)
         if self.stopped():
             history.summary["stopped"] = f"after row {session.consumed:,}"
         if not broken:
             with suppress(BrokenPipeError):
                 self.display.end(history)
+
+
+def _remedies(row: Refused, is_new: bool) -> str:
+    """Return the options with which a session goes on at such a row."""
+    remedies = ["--on-error skip continues"]
+    if row.problem is not None and is_new:  # what an existing model does is not changed any more
+        if row.problem.missing:
+            remedies.insert(0, "--missing mean or drop")
+        elif row.problem.misfit:
+            column = row.problem.column
+            remedies.append(f"--categories {shlex.quote(column)} takes its values as categories")
+    elif row.missing:
+        remedies.append("a model that was created with --missing mean would answer it")
+    return ", ".join(remedies)
 
 
 def run(job: Job) -> int:

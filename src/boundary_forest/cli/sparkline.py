@@ -12,23 +12,37 @@ MOST = 512  # figures that are remembered
 
 
 class Track:
-    """Figures of a whole run, evenly thinned so that there are never more than ``MOST``."""
+    """Figures of a whole run by row, evenly thinned so that there are never more than ``MOST``."""
 
     def __init__(self) -> None:
-        self.values: list[float] = []
+        self.points: list[tuple[int, float]] = []
         self._every = 1
         self._skipped = 0
 
-    def add(self, value: float) -> None:
-        """Add a figure, or skip it if the run has become long."""
+    def add(self, row: int, value: float) -> None:
+        """Add the figure after a row, or skip it if the run has become long."""
         self._skipped += 1
         if self._skipped < self._every:
             return
         self._skipped = 0
-        self.values.append(value)
-        if len(self.values) >= MOST:
-            self.values = self.values[1::2]
+        self.points.append((row, value))
+        if len(self.points) >= MOST:
+            self.points = self.points[1::2]
             self._every *= 2
+
+
+def stretched(points: Sequence[tuple[int, float]], n: int) -> list[float]:
+    """Return ``n`` values along the points, evenly spaced from the first row to the last."""
+    first, last = points[0][0], points[-1][0]
+    values, i = [], 0
+    for k in range(n):
+        row = first + (last - first) * k / max(1, n - 1)
+        while i + 1 < len(points) and points[i + 1][0] <= row:
+            i += 1
+        here, after = points[i], points[min(i + 1, len(points) - 1)]
+        share = (row - here[0]) / (after[0] - here[0]) if after[0] > here[0] else 0.0
+        values.append(here[1] + share * (after[1] - here[1]))
+    return values
 
 
 def columns(values: Sequence[float], width: int) -> list[float]:

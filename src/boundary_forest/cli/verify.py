@@ -11,7 +11,7 @@ from boundary_forest.files.loading import verify as verify_file
 
 
 def verify(path: Annotated[Path, typer.Argument(help="A model file.", metavar="FILE")]) -> None:
-    """Check a model file; exit with 0 if it is sound, 1 if damaged, 2 if it does not exist."""
+    """Check a model file; exit with 0 if it is sound, 1 if damaged, 2 if it is absent."""
     try:
         verify_file(path)
     except ModelFileError as error:

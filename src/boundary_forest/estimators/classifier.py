@@ -278,7 +278,7 @@ class BoundaryForestClassifier(
         -------
         shares : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_`` after the call. A class has no share in rows before its
-            first example.
+            first example, so that none has any in the very first row.
         ends : Ends
             If ``return_ends``, as for ``predict_then_learn``.
 
@@ -291,6 +291,8 @@ class BoundaryForestClassifier(
                [1., 0.]])
         """
         _, shares, ends = self._answered_then_learned(X, y, ids, "estimate_then_learn", return_ends)
+        if len(shares) < len(y):
+            shares = np.concatenate([np.zeros((1, shares.shape[1])), shares])
         return shares if ends is None else (shares, ends)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,9 @@ from boundary_forest.estimators.adaptive import (
 )
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.ids import names_of
-from boundary_forest.estimators.labels import Endings
+from boundary_forest.estimators.labels import ClassLabels, Endings
+
+MOST_EXAMPLES = 10  # that are printed
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,60 @@ class TreePath:
 
 
 @dataclass(frozen=True)
+class Share:
+    """A class, and how much of the answer is its.
+
+    Parameters
+    ----------
+    label : object
+        The class.
+    share : float
+        Its share of the votes; all shares sum to 1.
+    trees : int
+        Number of trees that end at an example of it.
+    """
+
+    label: Any
+    share: float
+    trees: int
+
+
+@dataclass(frozen=True)
+class Example:
+    """A stored example that trees end at.
+
+    Parameters
+    ----------
+    arrival : int
+        Its arrival number.
+    id : object
+        Its id; None if examples have none.
+    label : object
+        Its class or target; None in retrieval.
+    distance : float
+        Its distance from the query.
+    share : float
+        Its share in the answer; all shares sum to 1.
+    trees : int
+        Number of trees that end at it.
+    """
+
+    arrival: int
+    id: Any
+    label: Any
+    distance: float
+    share: float
+    trees: int
+
+    def __str__(self) -> str:
+        name = f"#{self.arrival}" if self.id is None else f"id {self.id!r}"
+        label = "" if self.label is None else f" {self.label!r}"
+        return f"{name}{label} at {self.distance:.4g}: {self.share:.2f}, {_trees(self.trees)}"
+
+
+@dataclass(frozen=True)
 class Explanation:
-    """What :meth:`explain` returns. Print it, or take :meth:`to_dict`.
+    """What :meth:`explain` returns. Print it, or take :meth:`paths` or :meth:`to_dict`.
 
     Parameters
     ----------
@@ -68,12 +122,18 @@ class Explanation:
     importances : tuple of (str, float)
         The few most important features of a forest that weighs them, with their shares of all
         importances, the largest first.
+    shares : tuple of Share
+        Of the classes that have votes, the largest first; empty unless the forest classifies.
+    examples : tuple of Example
+        Those that the trees end at, the largest share first.
     """
 
     answer: Any
     confidence: float
     trees: tuple[TreePath, ...]
     importances: tuple[tuple[str, float], ...] = ()
+    shares: tuple[Share, ...] = ()
+    examples: tuple[Example, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as plain dicts, lists and numbers.
@@ -89,6 +149,8 @@ class Explanation:
         return {
             "answer": self.answer,
             "confidence": self.confidence,
+            "shares": [asdict(share) for share in self.shares],
+            "examples": [asdict(example) for example in self.examples],
             "trees": [
                 {"weight": tree.weight, "steps": [asdict(step) for step in tree.steps]}
                 for tree in self.trees
@@ -96,11 +158,19 @@ class Explanation:
             "importances": dict(self.importances),
         }
 
-    def __str__(self) -> str:
-        lines = [f"answer {self.answer!r}, confidence {self.confidence:.2f}"]
-        if self.importances:
-            shares = (f"{name} {share:.2f}" for name, share in self.importances)
-            lines.append("most important: " + ", ".join(shares))
+    def paths(self) -> str:
+        """Return a line for each tree: the stored examples from its root to where it ends.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(n_estimators=2, random_state=0)
+        >>> forest = forest.fit([[0], [9], [5]], ["a", "b", "a"])
+        >>> print(forest.explain([8]).paths())
+        tree   0, weight 0.500: #0 'a' at 8 > #1 'b' at 1
+        tree   1, weight 0.500: #1 'b' at 1
+        """
+        lines = []
         for index, tree in enumerate(self.trees):
             path = " > ".join(
                 f"#{step.arrival}"
@@ -109,6 +179,19 @@ class Explanation:
                 for step in tree.steps
             )
             lines.append(f"tree {index:>3}, weight {tree.weight:.3f}: {path}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        lines = [f"answer {self.answer!r}"]
+        lines += [f"  {s.label!r}: {s.share:.2f}, {_trees(s.trees)}" for s in self.shares]
+        deciding = [example for example in self.examples if example.share > 0]
+        lines.append("made of")
+        lines += [f"  {example}" for example in deciding[:MOST_EXAMPLES]]
+        if len(deciding) > MOST_EXAMPLES:
+            lines.append(f"  and {len(deciding) - MOST_EXAMPLES} more")
+        if self.importances:
+            shares = (f"{name} {share:.2f}" for name, share in self.importances)
+            lines.append("most important: " + ", ".join(shares))
         return "\n".join(lines)
 
 
@@ -143,9 +226,40 @@ def explanation_of(fitted: Fitted, row: NDArray[Any]) -> Explanation:
             deviation=fitted.engine.label_deviation,
         )
     )
+    names = [None] * len(ends) if ids is None else names_of(ids, arrivals)[ends].tolist()
     return Explanation(
-        answer, min(1.0, max(0.0, float(confidence))), tuple(paths), _importances(fitted)
+        answer,
+        min(1.0, max(0.0, float(confidence))),
+        tuple(paths),
+        _importances(fitted),
+        _shares(paths, answer) if isinstance(policy, ClassLabels) else (),
+        _examples(paths, names),
     )
+
+
+def _shares(paths: list[TreePath], answer: Any) -> tuple[Share, ...]:
+    """Return what each class has of the votes, the answer's first, the others by their size."""
+    found: dict[Any, Share] = {}
+    for path in paths:
+        label = path.steps[-1].label
+        known = found.get(label, Share(label, 0.0, 0))
+        found[label] = Share(label, known.share + path.weight, known.trees + 1)
+    return tuple(sorted(found.values(), key=lambda share: (share.label != answer, -share.share)))
+
+
+def _examples(paths: list[TreePath], ids: list[Any]) -> tuple[Example, ...]:
+    """Return the examples that trees end at, the largest share first, of equals the nearest."""
+    found: dict[int, Example] = {}
+    for path, name in zip(paths, ids, strict=True):
+        end = path.steps[-1]
+        new = Example(end.arrival, name, end.label, end.distance, 0.0, 0)
+        known = found.get(end.arrival, new)
+        found[end.arrival] = replace(known, share=known.share + path.weight, trees=known.trees + 1)
+    return tuple(sorted(found.values(), key=lambda e: (-e.share, e.distance, e.arrival)))
+
+
+def _trees(n: int) -> str:
+    return "1 tree" if n == 1 else f"{n} trees"
 
 
 def _importances(fitted: Fitted) -> tuple[tuple[str, float], ...]:

@@ -23,7 +23,7 @@ from boundary_forest.estimators.blocks import is_sparse, joined, row_blocks
 from boundary_forest.estimators.checking import checked_positions, first_positions
 from boundary_forest.estimators.element_type import as_rows, element_type_of
 from boundary_forest.estimators.errors import keeping, naming
-from boundary_forest.estimators.fitted import Fitted, Settings, new_engine
+from boundary_forest.estimators.fitted import Fitted, Forest, Settings, new_engine
 from boundary_forest.estimators.ids import as_ids, check_kind, engine_ids, kind_of
 from boundary_forest.estimators.labels import LabelPolicy
 
@@ -139,6 +139,8 @@ def learn(
 ) -> Any:
     """Learn a batch, and return what the engine's method says: answers, or None.
 
+    A forest that has learned nothing has no answer to its first row, and none is returned.
+
     Parameters
     ----------
     ready : Prepared
@@ -173,7 +175,9 @@ def _learned(
     method, said, before = getattr(engine, how), [], engine.seen
     if how.endswith("_then_learn"):  # all classes of the batch are known by now, and will be met
         method = partial(method, ranks=ready.fitted.labels.ranks(), with_ends=with_ends)
+        method = partial(_answered_but_the_first, engine, method)
     ids = None if batch.ids is None else engine_ids(batch.ids)
+    failed = False
     try:
         for part in parts:
             start = part.first - batch.first
@@ -183,10 +187,29 @@ def _learned(
                     names = None if ids is None else ids[block]
                     said.append(method(rows, ready.labels[block], n_threads, names))
                     start = block.stop
+    except Exception:
+        failed = True
+        raise
     finally:  # an interrupted call keeps the rows that were published
-        if engine.seen > before:
+        only_first = before == 0 and engine.seen == 1  # learned for its own, and taken back
+        if engine.seen > before and not (failed and only_first):
             become(ready.fitted)
     return None if said[0] is None else joined(said)
+
+
+def _answered_but_the_first(
+    engine: Forest,
+    method: Callable[..., Any],
+    rows: NDArray[Any],
+    labels: NDArray[np.float64],
+    n_threads: int,
+    ids: Any,
+) -> Any:
+    """Call a method that answers and learns; the first row of all is learned without an answer."""
+    if engine.seen == 0:
+        engine.learn(rows[:1], labels[:1], n_threads, None if ids is None else ids[:1])
+        rows, labels, ids = rows[1:], labels[1:], None if ids is None else ids[1:]
+    return method(rows, labels, n_threads, ids)
 
 
 def _blocks(ready: Prepared, X: Any, *, whole: bool) -> Iterator[NDArray[Any]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from boundary_forest.estimators.ends import Ends
@@ -40,7 +42,8 @@ class PredictThenLearnMixin:
         -------
         answers : ndarray of the shape of y
             Each is made of what had been learned before its row: a class is never answered before
-            its first example.
+            its first example. To the very first row of a forest there is no answer: it is NaN in
+            regression, and None in classification, in an array of objects.
         ends : Ends
             If ``return_ends``: for each row and tree, ``arrivals``, ``labels``, ``distances`` and
             ``weights`` of the example that the tree ended at.
@@ -50,9 +53,9 @@ class PredictThenLearnMixin:
         >>> from sklearn.datasets import load_digits
         >>> from boundary_forest import BoundaryForestClassifier
         >>> X, y = load_digits(return_X_y=True)
-        >>> forest = BoundaryForestClassifier(random_state=0).partial_fit(X[:1], y[:1])
-        >>> answers = forest.predict_then_learn(X[1:], y[1:])
-        >>> bool((answers == y[1:]).mean() > 0.85)
+        >>> forest = BoundaryForestClassifier(random_state=0)
+        >>> answers = forest.predict_then_learn(X, y)
+        >>> bool((answers == y).mean() > 0.85)
         True
         >>> answers, ends = forest.predict_then_learn(X[:1], y[:1], return_ends=True)
         >>> ends.labels.shape, bool((ends.labels[0] == answers[0]).all())
@@ -61,19 +64,31 @@ class PredictThenLearnMixin:
         fitted, labels, ends = self._answered_then_learned(
             X, y, ids, "predict_then_learn", return_ends
         )
-        answers = fitted.labels.answers(labels)
+        answers = _as_long_as(y, fitted.labels.answers(labels))
         return answers if ends is None else (answers, ends)
 
     def _answered_then_learned(
         self, X: Any, y: Any, ids: Any, how: str, return_ends: bool
     ) -> tuple[Fitted, Any, Ends | None]:
-        check_is_fitted(
-            self,
-            msg="This %(name)s instance is not fitted yet, so it has nothing to answer with. Call "
-            "partial_fit with at least one example before predict_then_learn.",
-        )
+        """What the engine said; of an empty forest, about the rows after the first."""
+        if return_ends:
+            check_is_fitted(
+                self,
+                msg="This %(name)s instance is not fitted yet, so no tree ends anywhere. Call "
+                "partial_fit with at least one example before return_ends=True.",
+            )
         fitted, said = self._learn(X, y, ids=ids, how=how, with_ends=return_ends)
         if not return_ends:
             return fitted, said, None
         answers, found = said
         return fitted, answers, Ends.of_engine(found, fitted.labels)
+
+
+def _as_long_as(y: Any, answers: NDArray[Any]) -> NDArray[Any]:
+    """Put what stands for no answer before the answers if they lack that to the first row."""
+    if len(answers) == len(y):
+        return answers
+    if answers.dtype.kind == "f":
+        none = np.full((1, *answers.shape[1:]), np.nan)
+        return np.concatenate([none, answers])
+    return np.array([None, *answers.tolist()], dtype=object)

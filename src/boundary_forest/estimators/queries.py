@@ -117,9 +117,10 @@ class QueryMixin:
         Returns
         -------
         explanation : Explanation
-            The answer, how far the trees agree (in [0, 1]), and for each tree the stored examples
-            from its root to the locally closest one, with distances and labels, and the share that
-            the last one had in the answer. It prints, and has ``to_dict()``.
+            The answer; each class's share of the votes and number of trees; the stored examples
+            that it is made of, with ids, labels, distances, shares and numbers of trees; and for
+            each tree the examples from its root to the locally closest one. It prints, except for
+            the paths, which ``paths()`` returns as text; ``to_dict()`` has all of it.
 
         Examples
         --------
@@ -127,9 +128,10 @@ class QueryMixin:
         >>> forest = BoundaryForestClassifier(n_estimators=2, random_state=0)
         >>> forest = forest.fit([[0], [9], [5]], ["a", "b", "a"])
         >>> print(forest.explain([8]))
-        answer 'b', confidence 1.00
-        tree   0, weight 0.500: #0 'a' at 8 > #1 'b' at 1
-        tree   1, weight 0.500: #1 'b' at 1
+        answer 'b'
+          'b': 1.00, 2 trees
+        made of
+          #1 'b' at 1: 1.00, 2 trees
         """
         fitted, rows = self._query_rows(np.asarray(x)[None] if np.ndim(x) == 1 else x)
         if len(rows) != 1:

@@ -1,10 +1,19 @@
 """Forests that take raw rows: columns of numbers, text and booleans, as files and frames have them.
 
-``values.py`` reads a column, ``columns.py`` holds what columns mean and turns rows into positions
-and labels, ``choosing.py`` decides what they mean from the first rows, and ``model.py`` is the
-forest that takes raw rows. All of it needs pyarrow, so the layers below do not import it, except
-``boundary_forest.load`` when a file needs it.
+``values.py``, ``numbers.py``, ``times.py`` and ``lists.py`` read a column, as far as its kind
+(``kinds.py``) and the text's dialect (``dialect.py``) say how. ``columns.py`` holds what columns
+mean and reads labels, ``positions.py`` turns rows into positions. ``options.py`` is what a user
+says, ``choosing.py`` decides the rest from the first rows, and ``describing.py`` tells it.
+``model.py`` is the forest that takes raw rows. All of it needs pyarrow, so the layers below do not
+import it, except ``boundary_forest.load`` when a file needs it.
 """
+
+try:
+    import pyarrow as _pyarrow  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "raw rows need pyarrow: pip install boundary-forest[cli]", name="pyarrow"
+    ) from error
 
 from boundary_forest.frames.columns import Columns
 from boundary_forest.frames.model import FrameModel

@@ -16,7 +16,10 @@ from boundary_forest.estimators.classifier import BoundaryForestClassifier
 from boundary_forest.estimators.explanation import Explanation
 from boundary_forest.estimators.regressor import BoundaryForestRegressor
 from boundary_forest.files.restoring import FRAME
-from boundary_forest.frames.columns import CLASSIFY, Columns, Problem
+from boundary_forest.frames.columns import CLASSIFY, Columns
+from boundary_forest.frames.naming import no_column
+from boundary_forest.frames.options import Options
+from boundary_forest.frames.problems import Problem
 from boundary_forest.frames.values import as_table
 
 _ESTIMATORS: dict[str, Any] = {
@@ -85,7 +88,7 @@ class FrameModel:
         **parameters
             Of the forest.
         """
-        from boundary_forest.frames.choosing import Options, choose
+        from boundary_forest.frames.choosing import choose
 
         table = as_table(rows)
         columns = choose(table, Options(target=target))
@@ -227,7 +230,7 @@ class FrameModel:
         there = set(table.column_names)
         absent = [f.name for f in self.columns.features if f.name not in there]
         if absent and self.columns.missing != "mean":
-            raise ValueError(f"there is no column {absent[0]!r}; there are {table.column_names}")
+            raise no_column(absent[0], table.column_names)
         positions = self.columns.positions(table)
         _refuse(positions.problems)
         return positions.X

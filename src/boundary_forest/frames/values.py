@@ -1,4 +1,4 @@
-"""Read a column as numbers, as text or as booleans, whatever kind of source it came from.
+"""Read a column as plain values, text or booleans, whatever kind of source it came from.
 
 The same values must mean the same whether they were text in a CSV file or numbers in a Parquet
 file, so nothing here depends on a column's type alone: text that reads as numbers is numbers.
@@ -14,23 +14,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-NUMBER, TEXT, BOOLEAN = "number", "text", "boolean"
+from boundary_forest.estimators.element_type import LARGEST_INTEGER
+from boundary_forest.frames.problems import ColumnError
+
 # These denote a missing value where numbers or booleans are expected. In text only "" does.
 NOTHING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "NONE", "?")
 _NOTHING = pa.array(NOTHING)
 _TRUTHS = pa.array(["false", "true"])
-
-
-class ColumnError(ValueError):
-    """A column does not exist or cannot be used: which, and why."""
-
-
-class NothingYetError(ColumnError):
-    """The columns lack the values that a decision needs; more rows may bring them."""
+INSTANT = pa.timestamp("us")  # in UTC
+LIST = pa.list_(pa.float64())
 
 
 def as_plain(column: Any, name: str) -> Any:
-    """Return the column as one array of float64, text or booleans, or of nulls alone."""
+    """Return the column as one array of float64, text, booleans, instants, lists or nulls."""
     if pa.types.is_dictionary(column.type):
         kind, parts = column.type.value_type, getattr(column, "chunks", [column])
         column = pa.chunked_array([part.dictionary_decode() for part in parts], kind)
@@ -39,58 +35,53 @@ def as_plain(column: Any, name: str) -> Any:
     kind = column.type
     if pa.types.is_null(kind) or pa.types.is_boolean(kind) or pa.types.is_string(kind):
         return column
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return column if pa.types.is_float64(kind) else pc.cast(column, pa.float64(), safe=False)
-    if pa.types.is_large_string(kind) or kind == pa.string_view() or pa.types.is_temporal(kind):
+    if _is_number(kind):
+        return _float64_or_text(column)
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return pc.cast(column, INSTANT, safe=False)
+    if pa.types.is_duration(kind):
+        whole = pc.cast(pc.cast(column, pa.duration("us"), safe=False), pa.int64())
+        return pc.divide(pc.cast(whole, pa.float64(), safe=False), 1e6)
+    if pa.types.is_large_string(kind) or kind == pa.string_view() or pa.types.is_time(kind):
         return pc.cast(column, pa.string())
+    if is_list(kind) and _is_number(kind.value_type):
+        return _lists(column, name)
     raise ColumnError(
-        f"column {name!r} holds {kind}; only numbers, text and booleans can be used: drop {name!r}"
+        f"column {name!r} holds {kind}; only numbers, text, booleans, times and lists of numbers "
+        f"can be used: drop {name!r}"
     )
 
 
-def as_numbers(values: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-    """Return numbers, NaN where a value is missing; and a mask of what is no number, if any."""
-    if pa.types.is_float64(values.type):
-        return _numpy(values), None
-    if pa.types.is_null(values.type):
-        return np.full(len(values), np.nan), None
-    if pa.types.is_boolean(values.type):
-        return np.full(len(values), np.nan), ~_is_null(values)
+def is_list(kind: Any) -> bool:
+    """Return whether values of a type are lists."""
+    is_large, is_fixed = pa.types.is_large_list(kind), pa.types.is_fixed_size_list(kind)
+    return bool(pa.types.is_list(kind) or is_large or is_fixed)
+
+
+def _is_number(kind: Any) -> bool:
+    is_integer, is_decimal = pa.types.is_integer(kind), pa.types.is_decimal(kind)
+    return bool(is_integer or pa.types.is_floating(kind) or is_decimal)
+
+
+def _lists(column: Any, name: str) -> Any:
+    safe = pa.types.is_integer(column.type.value_type)
     try:
-        return _numpy(pc.cast(values, pa.float64())), None
-    except pa.ArrowInvalid:
-        pass
-    trimmed = _without_nothing(values)
-    try:
-        return _numpy(pc.cast(trimmed, pa.float64())), None
-    except pa.ArrowInvalid:
-        return _numbers_one_by_one(trimmed)
+        return pc.cast(column, LIST, safe=safe)
+    except pa.ArrowInvalid as error:
+        raise ColumnError(
+            f"column {name!r} has integers beyond 2**53, where float64 does not hold every "
+            "integer: scale or encode them first"
+        ) from error
 
 
-def _numbers_one_by_one(values: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    numbers, misfit = np.full(len(values), np.nan), np.zeros(len(values), dtype=bool)
-    for i, value in enumerate(values):
-        try:
-            numbers[i] = pc.cast(value, pa.float64()).as_py() if value.is_valid else np.nan
-        except pa.ArrowInvalid:
-            misfit[i] = True
-    return numbers, misfit
-
-
-def numbers_in(columns: list[Any]) -> tuple[NDArray[np.float64], dict[int, NDArray[np.bool_]]]:
-    """Return the numbers of plain columns, one row each, and masks of what is no number."""
-    kinds = {column.type for column in columns}
-    if len(kinds) == 1 and kinds <= {pa.float64(), pa.string()}:  # all at once in the common case
-        try:
-            together = pa.concat_arrays(columns)
-            if kinds == {pa.string()}:
-                together = pc.cast(together, pa.float64())
-            return _numpy(together).reshape(len(columns), -1), {}
-        except pa.ArrowInvalid:
-            pass
-    read = [as_numbers(column) for column in columns]
-    misfits = {i: misfit for i, (_, misfit) in enumerate(read) if misfit is not None}
-    return np.array([numbers for numbers, _ in read]), misfits
+def _float64_or_text(column: Any) -> Any:
+    """Return numbers as float64; as text if float64 would round an integer among them."""
+    kind = column.type
+    if pa.types.is_integer(kind) and kind.bit_width == 64 and len(column) > column.null_count:
+        ends = pc.min_max(column)
+        if max(-ends["min"].as_py(), ends["max"].as_py()) > LARGEST_INTEGER:
+            return pc.cast(column, pa.string())
+    return column if pa.types.is_float64(kind) else pc.cast(column, pa.float64(), safe=False)
 
 
 def as_texts(values: Any) -> Any:
@@ -105,27 +96,12 @@ def as_booleans(values: Any) -> tuple[Any, NDArray[np.bool_] | None]:
     if pa.types.is_boolean(values.type) or pa.types.is_null(values.type):
         return pc.cast(values, pa.string()), None
     if not pa.types.is_string(values.type):
-        return pa.nulls(len(values), pa.string()), ~_is_null(values)
-    lower = pc.utf8_lower(_without_nothing(values))
-    misfit = ~_mask(pc.or_(pc.is_in(lower, _TRUTHS), pc.is_null(lower)))
+        return pa.nulls(len(values), pa.string()), mask_of(values.is_valid())
+    lower = pc.utf8_lower(without_nothing(values))
+    misfit = ~mask_of(pc.or_(pc.is_in(lower, _TRUTHS), pc.is_null(lower)))
     if not misfit.any():
         return lower, None
     return pc.if_else(pa.array(misfit), pa.scalar(None, pa.string()), lower), misfit
-
-
-def kind_of(values: Any) -> tuple[str | None, NDArray[np.float64]]:
-    """Return the kind of the values, None if there are none; and the numbers, if it is that."""
-    none = np.zeros(0)
-    if values.null_count == len(values):
-        return None, none
-    if pa.types.is_boolean(values.type):
-        return BOOLEAN, none
-    numbers, misfit = as_numbers(values)
-    if misfit is None or not misfit.any():
-        return (None, none) if np.isnan(numbers).all() else (NUMBER, numbers)
-    if as_booleans(values)[1] is None:
-        return BOOLEAN, none
-    return TEXT, none
 
 
 def columns_of(table: Any, names: list[str]) -> dict[str, Any]:
@@ -154,6 +130,10 @@ def joined(tables: list[Any]) -> Any:
             for table, place in zip(tables, places, strict=True)
         ]
         kinds = {part.type for part in parts} - {pa.null()}
+        if len(kinds) > 1 and LIST in kinds:
+            raise ColumnError(
+                f"column {name!r} holds lists in some rows and other values in others: drop it"
+            )
         kind = pa.string() if len(kinds) > 1 else next(iter(kinds), pa.null())
         same = [part if part.type == kind else pc.cast(part, kind) for part in parts]
         columns[name] = same[0] if len(same) == 1 else pa.concat_arrays(same)
@@ -202,20 +182,13 @@ def _of_series(series: Any) -> Any:
         return column_of([None if v != v else v for v in series.tolist()])
 
 
-def _without_nothing(values: Any) -> Any:
-    trimmed = pc.utf8_trim_whitespace(values)
+def without_nothing(texts: Any) -> Any:
+    """Return text without outer spaces, null where it denotes a missing value."""
+    trimmed = pc.utf8_trim_whitespace(texts)
     return pc.if_else(pc.is_in(trimmed, _NOTHING), pa.scalar(None, pa.string()), trimmed)
 
 
-def _numpy(values: Any) -> NDArray[np.float64]:
-    array: NDArray[np.float64] = values.to_numpy(zero_copy_only=False)
-    return array
-
-
-def _is_null(values: Any) -> NDArray[np.bool_]:
-    return _mask(pc.is_null(values))
-
-
-def _mask(values: Any) -> NDArray[np.bool_]:
-    mask: NDArray[np.bool_] = values.to_numpy(zero_copy_only=False).astype(bool)
+def mask_of(truths: Any) -> NDArray[np.bool_]:
+    """Return booleans without nulls as an array of numpy."""
+    mask: NDArray[np.bool_] = truths.to_numpy(zero_copy_only=False).astype(bool)
     return mask

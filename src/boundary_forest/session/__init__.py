@@ -3,8 +3,10 @@
 ``session.py`` is the object that a shell, such as the command line, is built around. It starts from
 a model (``opening.py``), sends the first rows through a warm-up (``warmup.py``), and then answers
 and learns them in turn (``learning.py``, ``predicting.py``); ``events.py`` is what becomes of rows.
-It keeps scores (``scores.py``), figures to show (``progress.py``) and what a report needs
-(``recording.py``, ``deciding.py``). ``sources/`` reads files and pipes, ``report/`` writes a page.
+It keeps scores (``scores.py`` and its parts ``class_scores.py``, ``baselines.py`` and
+``calibration.py``), figures to show (``progress.py``) and what a report needs (``recording.py``,
+``curves.py``, ``hard_rows.py``, ``deciding.py``). ``sources/`` reads files and pipes, ``report/``
+writes a page.
 """
 
 from boundary_forest.session.events import Answered, Decided, Event, Refused

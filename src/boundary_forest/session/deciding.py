@@ -28,7 +28,7 @@ class End:
     distance : float
         Its distance from the row.
     trees : int
-        Number of trees that ended there.
+        Number of trees that ended there; 0 if there was none yet.
     weight : float
         Its share of the answer, for all of these trees together.
     """
@@ -48,7 +48,7 @@ class Decision:
     ----------
     ends : tuple of End
         The examples that the trees ended at, the weightiest first. Before there were trees, the
-        nearest one counts for each of them.
+        nearest one; none if that is not known.
     """
 
     ends: tuple[End, ...]
@@ -66,6 +66,10 @@ class Decision:
         """Return what decided the answer of a forest that has learned nothing since."""
         found = ((tree.steps[-1], tree.weight) for tree in explanation.trees)
         return cls._of_trees(End(e.arrival, e.label, e.distance, 1, w) for e, w in found)
+
+    def without_trees(self) -> Decision:
+        """Return the same of a forest that had no trees yet, where each of them has the nearest."""
+        return Decision(tuple(replace(end, trees=0) for end in self.ends))
 
     @classmethod
     def _of_trees(cls, found: Iterable[End]) -> Self:

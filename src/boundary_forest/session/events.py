@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from boundary_forest.frames.problems import Problem
 from boundary_forest.session.predicting import NO_ANSWERS, Answers
 
 
@@ -70,15 +71,20 @@ class Refused:
         Whether the user has specified that such rows are dropped.
     answered : bool
         Whether it was answered nevertheless, before the problem was known.
-    missing : bool
-        Whether a missing value is the problem.
+    problem : Problem or None
+        The value that is wrong; None if the row could not be read.
     """
 
     number: int
     why: str
     expected: bool = False
     answered: bool = False
-    missing: bool = False
+    problem: Problem | None = None
+
+    @property
+    def missing(self) -> bool:
+        """Whether a missing value is the problem."""
+        return self.problem is not None and self.problem.missing
 
 
 @dataclass(frozen=True)

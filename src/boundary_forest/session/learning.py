@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundary_forest.durable import DurableForest, FolderLock
-from boundary_forest.frames.choosing import Options, choose, describe, warnings_about
-from boundary_forest.frames.columns import CLASSIFY, Labels, Problem
+from boundary_forest.frames.columns import CLASSIFY, Labels
+from boundary_forest.frames.describing import describe, warnings_about
 from boundary_forest.frames.model import FrameModel, empty_forest
+from boundary_forest.frames.options import Options
+from boundary_forest.frames.problems import Problem
 from boundary_forest.session.events import Answered, Decided, Event, Refused
 from boundary_forest.session.notes import Progress, note_of
 from boundary_forest.session.opening import SNAPSHOT_BYTES, made_durable
@@ -99,8 +101,12 @@ class Learner:
         self._learning = learning
         self._delivered = delivered
         self._recorded = recorded
-        self._warmup = WarmUp(options, warmup, parameters, predicting=predicting)
+        self._warmup = WarmUp(options, warmup, parameters, predicting=predicting, recorded=recorded)
         self._rows_a_call = FEWEST_ROWS
+        # All rows, where an offline forest is fitted with them at the end
+        self._gathered: list[tuple[NDArray[Any], NDArray[Any]]] | None = None
+        if parameters.get("offline") and model is None:
+            self._gathered = []
 
     @property
     def task(self) -> str:
@@ -133,9 +139,13 @@ class Learner:
                 trace.add_refused()
 
     def finish(self) -> Iterator[Event]:
-        """End the stream: decide, if the warm-up has not come to its end."""
+        """End the stream: decide, if the warm-up has not come to its end; fit an offline forest."""
         if self.model is None and self._warmup.waiting:
             yield from self._decide()
+        if self._gathered and self.model is not None:
+            X, y = (np.concatenate(parts) for parts in zip(*self._gathered, strict=True))
+            self._gathered = []
+            self.model.forest.fit(X, y)
 
     def checkpoint(self) -> None:
         """Bring a durable model and how far the source is used to the disk."""
@@ -160,7 +170,7 @@ class Learner:
     def _decide(self) -> Iterator[Event]:
         """Fix what columns mean, plant the forest, and learn the rows that were waiting."""
         table, numbers = self._warmup.table(), self._warmup.numbers()
-        columns = choose(table, self.options)
+        columns = self._warmup.decide()
         yield Decided(describe(columns), tuple(warnings_about(columns, table)))
         forest = empty_forest(columns.task, **self._parameters)
         self.model = FrameModel(forest, columns)
@@ -169,7 +179,7 @@ class Learner:
             yield self._refused(int(numbers[row]), rows.problems[row], answered=True)
         usable = rows.fates == LEARNED
         if usable.any():
-            forest.partial_fit(rows.X[usable], rows.labels.y[usable])
+            self._learn(rows.X[usable], rows.labels.y[usable])
         whole = numbers[0] == 1 and numbers[-1] == len(numbers) == self.progress.consumed
         self.progress.trace = Trace(1 if whole else self.progress.consumed + 1)
         if whole:
@@ -181,7 +191,7 @@ class Learner:
 
     def _refused(self, number: int, problem: Problem, *, answered: bool = False) -> Refused:
         expected = problem.missing and self.options.missing == "drop"
-        return Refused(number, str(problem), expected, answered, problem.missing)
+        return Refused(number, str(problem), expected, answered, problem)
 
     def _fates(self, table: Any) -> _Rows:
         """Read rows, and tell what is to become of each."""
@@ -252,9 +262,17 @@ class Learner:
                 result = predict_then_learn(task, forest, X, y, with_ends=self._recorded)
             else:
                 result = NO_ANSWERS
-                forest.partial_fit(X, y)
+                self._learn(X, y)
         self._adapt(len(X), time.perf_counter() - start)
         return Answered(task, numbers, rows, X, y, result, unseen, arrival)
+
+    def _learn(self, X: NDArray[Any], y: NDArray[Any]) -> None:
+        """Learn rows that are not answered; those of an offline forest at the end."""
+        assert self.model is not None
+        if self._gathered is None:
+            self.model.forest.partial_fit(X, y)
+        else:
+            self._gathered.append((X, y))
 
     def _keep_answers(self, forest: DurableForest) -> None:
         """Before more is learned: what was answered is on the disk, and where that ends is noted.
@@ -270,6 +288,8 @@ class Learner:
     def _call_length(self) -> int:
         assert self.model is not None
         forest = self.model.forest
+        if self._gathered is not None:
+            return MOST_ROWS
         if forest.examples_seen == 0:
             return 1  # so that the next row has an answer
         n_votes = len(forest.classes_) if self.task == CLASSIFY else 1

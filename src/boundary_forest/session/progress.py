@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from boundary_forest.session.calibration import Bin
+from boundary_forest.session.class_scores import ClassScore
+from boundary_forest.session.curves import Point
 from boundary_forest.session.deciding import Decision
 
 
@@ -12,14 +16,19 @@ from boundary_forest.session.deciding import Decision
 class Snapshot:
     """The figures of a session at a moment, as a panel, a line of text or a web page shows them.
 
-    ``error`` is the share of wrong answers (classification), ``mae`` and ``r2`` are regression's;
-    those of the other task are None. "Recent" is over the latest answers, or the latest seconds.
+    ``error`` to ``log_loss`` are classification's, ``mae`` to ``recent_r2`` regression's; those of
+    the other task are None, and all are before the first answer. ``majority_accuracy`` and
+    ``no_change_accuracy`` are those of the majority class and of the previous label, each of the
+    rows before; ``macro_f1`` is the mean of the classes' F1. "Recent" is over the latest 1,000
+    answers, or the latest seconds.
     """
 
     source: str
     task: str  # "classify" or "regress"
+    predicting: bool  # whether rows are answered, and not only learned
     rows: int
     total_rows: int | None
+    about_rows: int | None  # an estimate of them, where they are not known
     learned: int
     unlabelled: int
     bad: int
@@ -29,13 +38,21 @@ class Snapshot:
     recent_rows_per_s: float
     error: float | None
     recent_error: float | None
+    accuracy: float | None
+    majority_accuracy: float | None
+    no_change_accuracy: float | None
+    kappa: float | None
+    macro_f1: float | None
+    log_loss: float | None
     mae: float | None
     recent_mae: float | None
+    rmse: float | None
     r2: float | None
     recent_r2: float | None
     stored: int
     trees: int
     nodes_per_tree: float
+    forest_bytes: int  # of the forest alone; 0 in the warm-up
     memory_bytes: int  # the process's peak; 0 where the system does not report it
     choices: tuple[str, ...]  # what was inferred and decided, one line each
 
@@ -45,7 +62,9 @@ class HardExample:
     """A row that was answered wrongly with high confidence, or with a large residual.
 
     All of it was recorded when the row was answered. ``shares`` are the classes' shares of the
-    votes, the largest first, those of 0 left out; the answer's is ``confidence``.
+    votes, the largest first, those of 0 left out; the answer's is ``confidence``. ``features`` are
+    the columns that it was predicted from, ``stored`` those of the weightiest examples that
+    decided, by arrival number, as far as they are known.
     """
 
     row: int
@@ -56,6 +75,8 @@ class HardExample:
     features: dict[str, str]
     shares: tuple[tuple[str, float], ...]
     decision: Decision
+    stored: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    in_warmup: bool = False  # answered by the nearest row before it, not by the forest
 
 
 @dataclass
@@ -72,3 +93,7 @@ class History:
     importances: list[tuple[int, dict[str, float]]] = field(default_factory=list)
     parameters: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
+    curve: list[Point] = field(default_factory=list)  # how good answers were; at most 600
+    by_class: list[ClassScore] = field(default_factory=list)  # at most 1,001
+    reliability: list[Bin] = field(default_factory=list)  # confidence against accuracy
+    run: dict[str, str] = field(default_factory=dict)  # when, by what command and release

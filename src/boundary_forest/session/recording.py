@@ -5,15 +5,25 @@ from __future__ import annotations
 import heapq
 import random
 from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from boundary_forest.estimators.adaptive import last_decision
-from boundary_forest.frames.columns import CLASSIFY
+from boundary_forest.frames.columns import CLASSIFY, REGRESS
 from boundary_forest.frames.model import FrameModel
-from boundary_forest.session.deciding import Decision
+from boundary_forest.session.class_scores import MOST_CLASSES as COUNTED_CLASSES
+from boundary_forest.session.class_scores import OTHER, as_text
+from boundary_forest.session.curves import QualityCurve
 from boundary_forest.session.events import Answered
+from boundary_forest.session.hard_rows import (
+    Examples,
+    StoredExamples,
+    WaitingExamples,
+    hard_example,
+)
 from boundary_forest.session.progress import HardExample, History, Snapshot
 from boundary_forest.session.shapes import tree_depths
 
@@ -21,8 +31,6 @@ MOST_SNAPSHOTS = 500
 MOST_PAIRS = 5000
 MOST_EXAMPLES = 20
 MOST_CLASSES = 50  # shown by name
-COUNTED_CLASSES = 1000  # distinguished while the session runs
-OTHER = "other"
 
 
 class Recorder:
@@ -37,8 +45,10 @@ class Recorder:
         self._classes: set[str] = set()
         self._pairs_seen = 0
         self._random = random.Random(0)
-        self._hardest: list[tuple[float, int, HardExample]] = []
+        self._hardest: list[tuple[bool, float, int, HardExample]] = []
         self._importances: list[tuple[int, dict[str, float]]] = []
+        self._waiting = WaitingExamples()
+        self._curves = {CLASSIFY: QualityCurve(), REGRESS: QualityCurve()}
 
     def wants(self, rows: int) -> bool:
         """Return whether a snapshot is due after so many rows."""
@@ -53,19 +63,32 @@ class Recorder:
             self._every *= 2
         self._next = snapshot.rows + self._every
 
-    def add(self, rows: Answered, forest: Any) -> None:
+    def judge(self, task: str, totals: NDArray[np.float64] | None, rows: int) -> None:
+        """Keep how good answers were, from what their scores returned after so many rows."""
+        if totals is not None:
+            self._curves[task].add(totals, rows)
+
+    def add(self, rows: Answered, model: FrameModel | None, columns: Sequence[str]) -> None:
         """Keep what was answered, right after the call that answered it.
 
-        ``forest`` is what answered the rows; None during the warm-up.
+        ``model`` is what answered the rows, None during the warm-up; ``columns`` are those that
+        the answers were made from.
         """
-        if rows.y is None or rows.answers is None:
+        if rows.y is None:
+            return
+        examples: Examples = self._waiting
+        if rows.arrival is None:
+            self._waiting.add(rows.table.select(columns))
+        elif model is not None:
+            self._waiting.clear()
+            examples = StoredExamples(model)
+        if rows.answers is None:
             return
         if rows.task == CLASSIFY:
             self._confuse(rows)
         else:
             self._pair(rows)
-        if forest is not None and rows.arrival is not None:
-            self._look_for_hard(rows, forest)
+        self._look_for_hard(rows, lambda i: hard_example(rows, i, model, columns, examples))
 
     def weigh(self, model: FrameModel) -> None:
         """Keep the importances of columns if weights were learned since they were last kept."""
@@ -88,12 +111,13 @@ class Recorder:
         The history is the caller's own: the recorder continues.
         """
         classified = last.task == CLASSIFY
-        ranked = sorted(self._hardest, key=lambda entry: entry[:2], reverse=True)
+        ranked = sorted(self._hardest, key=lambda entry: entry[:3], reverse=True)
         return History(
             snapshots=[*self._snapshots, last],
+            curve=self._curves[last.task].points(last.task),
             confusion=self._folded() if classified else {},
             pairs=[] if classified else list(self._pairs),
-            hardest=[example for _, _, example in ranked],
+            hardest=[example for *_, example in ranked],
             tree_depths=[] if forest is None else tree_depths(forest),
         )
 
@@ -138,55 +162,25 @@ class Recorder:
             elif (place := self._random.randrange(self._pairs_seen)) < MOST_PAIRS:
                 pairs[place] = pair
 
-    def _look_for_hard(self, rows: Answered, forest: Any) -> None:
+    def _look_for_hard(self, rows: Answered, look: Callable[[int], HardExample]) -> None:
+        """Keep the hardest rows; those of the warm-up only as far as there are no others.
+
+        In the warm-up the nearest row alone decides, and is always sure.
+        """
         assert rows.y is not None
         assert rows.answers is not None
         if rows.confidence is not None:
-            hardness = np.where(rows.answers != rows.y, rows.confidence, -1.0)
+            hardness = np.where(rows.answers != rows.y, rows.confidence, 0.0)
         else:
             hardness = np.abs(rows.answers - rows.y)
-        order = np.argsort(-hardness, kind="stable")
-        least = self._hardest[0][0] if len(self._hardest) == MOST_EXAMPLES else 0.0
-        for i in order[hardness[order] >= max(least, 1e-300)].tolist():
+        by_forest = rows.arrival is not None
+        for i in np.argsort(-hardness, kind="stable").tolist():
             # Equals are ranked by a hash: else the first mistakes would fill the list.
-            number = int(rows.numbers[i])
-            key = float(hardness[i]), number * 2654435761 % 2**32
-            if len(self._hardest) == MOST_EXAMPLES and key <= self._hardest[0][:2]:
-                continue
-            entry = (*key, _hard_example(rows, i, forest))
-            if len(self._hardest) < MOST_EXAMPLES:
-                heapq.heappush(self._hardest, entry)
-            else:
-                heapq.heapreplace(self._hardest, entry)
-
-
-def as_text(label: Any) -> str:
-    """Return a class or a number as text."""
-    value = label.item() if isinstance(label, np.generic) else label
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _hard_example(rows: Answered, i: int, forest: Any) -> HardExample:
-    assert rows.y is not None
-    assert rows.answers is not None
-    row = rows.table.slice(i, 1).to_pylist()[0]
-    shares: dict[Any, float] = {}
-    if rows.result.shares is not None and rows.result.classes is not None:
-        every = zip(rows.result.classes.tolist(), rows.result.shares[i].tolist(), strict=True)
-        shares = {label: share for label, share in every if share > 0}
-    answer, ends = rows.answers[i], rows.result.ends
-    if ends is None:  # nothing is learned, so that the forest is still what answered
-        decision = Decision.of_explanation(forest.explain(rows.X[i]))
-    else:
-        decision = Decision.of_row(ends, i)
-    ranked = sorted(shares.items(), key=lambda item: -item[1])
-    return HardExample(
-        row=int(rows.numbers[i]),
-        true=as_text(rows.y[i]),
-        answered=as_text(answer),
-        confidence=None if rows.confidence is None else float(rows.confidence[i]),
-        residual=float(answer - rows.y[i]) if rows.confidence is None else None,
-        features={name: str(value) for name, value in row.items()},
-        shares=tuple((as_text(label), share) for label, share in ranked),
-        decision=decision,
-    )
+            key = by_forest, float(hardness[i]), int(rows.numbers[i]) * 2654435761 % 2**32
+            full = len(self._hardest) == MOST_EXAMPLES
+            if hardness[i] == 0 or (full and key[:2] < self._hardest[0][:2]):
+                break
+            if not full:
+                heapq.heappush(self._hardest, (*key, look(i)))
+            elif key > self._hardest[0][:3]:
+                heapq.heapreplace(self._hardest, (*key, look(i)))

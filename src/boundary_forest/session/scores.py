@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boundary_forest.frames.columns import CLASSIFY
+from boundary_forest.session.baselines import Baselines
+from boundary_forest.session.calibration import Calibration
+from boundary_forest.session.class_scores import ClassScores, names_of
 from boundary_forest.session.events import Answered, Refused
+from boundary_forest.session.predicting import Answers
 
 RECENT = 1000  # answers
+MEASURES = (
+    *("error", "recent_error", "accuracy", "majority_accuracy", "no_change_accuracy"),
+    *("kappa", "macro_f1", "log_loss"),
+    *("mae", "recent_mae", "rmse", "r2", "recent_r2"),
+)
 
 
 class Latest:
@@ -37,7 +48,8 @@ class Latest:
 class Scores:
     """Counts and errors so far; ``to_json`` is what a resumed session continues from.
 
-    Answers that were given while the task was inferred differently do not count.
+    Answers that were given while the task was inferred differently do not count. What an earlier
+    release did not count, a session that it began counts from where it is resumed.
     """
 
     rows: int = 0
@@ -52,8 +64,12 @@ class Scores:
     squared: float = 0.0  # sum of residuals' squares
     mean: float = 0.0  # of true targets, and the sum of their squared deviations
     deviation: float = 0.0
+    classes: ClassScores = field(default_factory=ClassScores)
+    baselines: Baselines = field(default_factory=Baselines)
+    calibration: Calibration = field(default_factory=Calibration)
     _hits: Latest = field(default_factory=lambda: Latest(1), repr=False)
     _pairs: Latest = field(default_factory=lambda: Latest(2), repr=False)
+    _origin: float | None = None  # near the targets, from which the totals' sums of them are taken
 
     def refuse(self, row: Refused) -> None:
         """Count a row that was left out."""
@@ -63,27 +79,61 @@ class Scores:
         else:
             self.rows += 1
 
-    def add(self, rows: Answered) -> None:
-        """Count rows that were answered."""
+    def add(self, rows: Answered) -> NDArray[np.float64] | None:
+        """Count rows that were answered.
+
+        Returns
+        -------
+        totals : ndarray of shape (n_rows + 1, 5), or None if none of them can be judged
+            What the measures are made of, before these rows and after each of them. See
+            :mod:`boundary_forest.session.curves` for the columns.
+        """
         self.rows += len(rows.numbers)
         self.unseen += rows.unseen
         if rows.y is None:
             self.unlabelled += len(rows.numbers)
-            return
+            return None
         self.learned += len(rows.numbers)
-        if rows.answers is None:
-            return
         if rows.task == CLASSIFY:
-            wrong = np.asarray(rows.answers != rows.y)
-            self.classified += len(wrong)
-            self.wrong += int(wrong.sum())
-            self._hits.add(wrong[:, None].astype(np.float64))
-        else:
-            self._regress(np.asarray(rows.y, dtype=np.float64), rows.answers)
+            return self._classify(rows.y, rows.result)
+        if rows.answers is None:
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):  # targets may be as large as doubles are
+            return self._regress(np.asarray(rows.y, dtype=np.float64), rows.answers)
 
-    def _regress(self, true: NDArray[np.float64], answers: NDArray[np.float64]) -> None:
+    def _classify(self, y: NDArray[Any], result: Answers) -> NDArray[np.float64] | None:
+        true, answers, baselines = names_of(y), result.values, self.baselines
+        before = (baselines.rows, baselines.majority_right, baselines.no_change_right)
+        by_majority, by_last = baselines.add(true, answered=answers is not None)
+        if answers is None:
+            return None
+        wrong = np.asarray(answers != y)
+        ones = np.ones(len(wrong))
+        totals = _totals(
+            (self.classified, self.wrong, *before), (ones, wrong, ones, by_majority, by_last)
+        )
+        self.classified += len(wrong)
+        self.wrong += int(wrong.sum())
+        self._hits.add(wrong[:, None].astype(np.float64))
+        self.classes.add(true, names_of(answers))
+        if result.confidence is not None:
+            self.calibration.add(_shares_of(true, result), result.confidence, ~wrong)
+        return totals
+
+    def _regress(
+        self, true: NDArray[np.float64], answers: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         self._pairs.add(np.column_stack([true, answers]))
         residuals = answers - true
+        if self._origin is None:
+            self._origin = self.mean if self.regressed else float(true[0])
+        off = self.regressed * (self.mean - self._origin)
+        spread = self.deviation + (off * off / self.regressed if self.regressed else 0.0)
+        apart_each = true - self._origin
+        totals = _totals(
+            (self.regressed, self.absolute, self.squared, off, spread),
+            (np.ones(len(true)), np.abs(residuals), residuals**2, apart_each, apart_each**2),
+        )
         n, before = len(true), self.regressed
         self.regressed += n
         self.absolute += float(np.abs(residuals).sum())
@@ -91,34 +141,77 @@ class Scores:
         # The deviation of both sets from those of each (Chan, Golub and LeVeque).
         apart = float(true.mean()) - self.mean
         self.deviation += float(((true - true.mean()) ** 2).sum())
-        self.deviation += apart**2 * before * n / self.regressed
+        self.deviation += apart * apart * before * n / self.regressed
         self.mean += apart * n / self.regressed
+        return totals
 
-    def errors(self, task: str) -> dict[str, float | None]:
-        """Return the errors by their names in a snapshot."""
-        names = ("error", "recent_error", "mae", "recent_mae", "r2", "recent_r2")
-        errors: dict[str, float | None] = dict.fromkeys(names)
-        if task == CLASSIFY:
-            latest = self._hits.values()
-            errors["error"] = self.wrong / self.classified if self.classified else None
-            errors["recent_error"] = float(latest.mean()) if len(latest) else None
-        elif self.regressed:
-            errors["mae"] = self.absolute / self.regressed
-            errors["r2"] = 1 - self.squared / self.deviation if self.deviation else None
-            true, answers = self._pairs.values().T
-            if len(true):
-                deviation = float(((true - true.mean()) ** 2).sum())
-                squared = float(((answers - true) ** 2).sum())
-                errors["recent_mae"] = float(np.abs(answers - true).mean())
-                errors["recent_r2"] = 1 - squared / deviation if deviation else None
-        return errors
+    def measures(self, task: str) -> dict[str, float | None]:
+        """Return what answers are judged by, by its names in a snapshot; None if it overflows."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self._of_classes() if task == CLASSIFY else self._of_numbers()
+        finite = {n: v for n, v in found.items() if v is not None and math.isfinite(v)}
+        return dict.fromkeys(MEASURES) | finite
+
+    def _of_classes(self) -> dict[str, float | None]:
+        if not self.classified:
+            return {}
+        latest = self._hits.values()
+        return {
+            "error": self.wrong / self.classified,
+            "recent_error": float(latest.mean()) if len(latest) else None,
+            "accuracy": (self.classified - self.wrong) / self.classified,
+            **self.baselines.accuracies(),
+            "kappa": self.classes.kappa(),
+            "macro_f1": self.classes.macro_f1(),
+            "log_loss": self.calibration.log_loss(),
+        }
+
+    def _of_numbers(self) -> dict[str, float | None]:
+        if not self.regressed:
+            return {}
+        found: dict[str, float | None] = {
+            "mae": self.absolute / self.regressed,
+            "rmse": math.sqrt(self.squared / self.regressed),
+            "r2": 1 - self.squared / self.deviation if self.deviation else None,
+        }
+        true, answers = self._pairs.values().T
+        if len(true):
+            deviation = float(((true - true.mean()) ** 2).sum())
+            squared = float(((answers - true) ** 2).sum())
+            found["recent_mae"] = float(np.abs(answers - true).mean())
+            found["recent_r2"] = 1 - squared / deviation if deviation else None
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Return all but the latest answers as plain JSON."""
-        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
+        parts = {name: getattr(self, name).to_json() for name in PARTS}
+        return {name: getattr(self, name) for name in COUNTS} | parts
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Scores:
-        """Return the scores that ``to_json`` gave."""
-        names = cls().to_json().keys()
-        return cls(**{name: content[name] for name in names})
+        """Return the scores that ``to_json`` gave, in this release or an earlier one."""
+        scores = cls(**{name: content[name] for name in COUNTS})
+        if "classes" in content:
+            scores.classes = ClassScores(content["classes"])
+            scores.baselines = Baselines(**content["baselines"])
+            scores.calibration = Calibration(**content["calibration"])
+        return scores
+
+
+PARTS = ("classes", "baselines", "calibration")
+COUNTS = tuple(f.name for f in fields(Scores) if f.name not in PARTS and not f.name.startswith("_"))
+
+
+def _totals(before: Sequence[float], each: Sequence[Any]) -> NDArray[np.float64]:
+    """Return totals: those before some rows, and with each of them."""
+    return np.cumsum(np.vstack([before, np.column_stack(each)]), axis=0, dtype=np.float64)
+
+
+def _shares_of(names: list[str], result: Answers) -> NDArray[np.float64]:
+    """Return each row's share of the class that is named; 0 if the forest did not know it."""
+    assert result.shares is not None
+    assert result.classes is not None
+    place = {name: i for i, name in enumerate(names_of(result.classes))}
+    places = np.array([place.get(name, -1) for name in names])
+    shares = result.shares[np.arange(len(places)), places]
+    return np.where(places >= 0, shares, 0.0)

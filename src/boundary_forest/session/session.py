@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from boundary_forest.durable import DurableForest
-from boundary_forest.frames.choosing import describe
+from boundary_forest.frames.columns import CLASSIFY
+from boundary_forest.frames.describing import describe
+from boundary_forest.frames.dialect import PLAIN, Dialect
 from boundary_forest.frames.model import FrameModel
+from boundary_forest.frames.naming import listed
 from boundary_forest.frames.values import as_table
 from boundary_forest.session.events import Answered, Decided, Event, Refused
 from boundary_forest.session.learning import Learner
@@ -91,6 +95,7 @@ class Session:
         self.settings = settings
         self.name = name
         self.total_rows: int | None = None  # of the source, if that is known
+        self.about_rows: int | None = None  # an estimate, if it is not
         self.choices: tuple[str, ...] = ()
         self.delivered = delivered
         self._stopped = stopped
@@ -98,6 +103,8 @@ class Session:
         self._learner: Learner | None = None
         opened = open_model(settings)
         self._opened, self._progress, self._lock = opened.model, opened.progress, opened.lock
+        if self._opened is not None:
+            self._opened.columns = replace(self._opened.columns, dialect=self.dialect)
         self.resumed = self._progress.consumed
         self.answers = self._progress.answers
         self._retraced = Retraced(self._progress) if self.resumed else None
@@ -140,6 +147,17 @@ class Session:
         return self._ready().options.id
 
     @property
+    def dialect(self) -> Dialect:
+        """How the text of the source is written, by the settings or else by the model."""
+        kept = PLAIN if self._opened is None else self._opened.columns.dialect
+        return self.settings.dialect.over(kept)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the model is made from these rows, and not an existing one."""
+        return self._opened is None
+
+    @property
     def is_resumed(self) -> bool:
         """Whether earlier sessions have answered rows."""
         return self._rows_before > 0
@@ -147,26 +165,30 @@ class Session:
     def snapshot(self) -> Snapshot:
         """Return the figures at this moment."""
         learner, scores, model = self._ready(), self.scores, self.model
-        errors: dict[str, Any] = scores.errors(learner.task)
-        stored, nodes = learner.waiting, []
+        measures: dict[str, Any] = scores.measures(learner.task)
+        stored, nodes, size = learner.waiting, [], 0
         if model is not None and model.forest.examples_seen:
             stats = model.stats()
             stored, nodes = stats["examples_stored"], stats["nodes_per_tree"]
+            size = stats["bytes"]["total"]
         planted = any(nodes)
         return Snapshot(
             source=self.name,
             task=learner.task,
+            predicting=self.settings.predicting,
             rows=scores.rows,
             total_rows=self.total_rows,
+            about_rows=self.about_rows,
             learned=scores.learned,
             unlabelled=scores.unlabelled,
             bad=scores.bad,
             unseen_categories=scores.unseen,
             **self._pace.at(scores.rows),
-            **errors,
+            **measures,
             stored=stored,
             trees=len(nodes) if planted else 0,
             nodes_per_tree=sum(nodes) / len(nodes) if planted else 0.0,
+            forest_bytes=size,
             memory_bytes=peak_memory(),
             choices=self.choices,
         )
@@ -181,6 +203,9 @@ class Session:
             history = self._recorder.history(forest, last)
             if model is not None:
                 history.importances = self._recorder.importances(model)
+        if last.task == CLASSIFY:
+            history.by_class = self.scores.classes.by_class()
+            history.reliability = self.scores.calibration.reliability()
         if forest is not None:
             parameters = sorted(forest.get_params().items())
             history.parameters = {name: value for name, value in parameters if value is not None}
@@ -203,7 +228,7 @@ class Session:
         settings, model = self.settings, self.model
         target = self.target or default_target
         if target is None:
-            hint = f"; the columns are {', '.join(names[:20])}" if names else ""
+            hint = f"; the columns are {listed(names)}" if names else ""
             raise StreamError(f"target is needed, the column to predict{hint}")
         if model is None:
             options = settings.options(target)
@@ -290,7 +315,9 @@ class Session:
             elif isinstance(event, Refused):
                 self.scores.refuse(event)
             else:
-                self.scores.add(event)
+                totals = self.scores.add(event)
+                if self._recorder is not None:
+                    self._recorder.judge(event.task, totals, self.scores.rows)
                 self._record(event)
             yield event
             taken = True
@@ -301,7 +328,8 @@ class Session:
     def _record(self, event: Answered) -> None:
         if self._recorder is None:
             return
-        self._recorder.add(event, None if self.model is None else self.model.forest)
+        columns = self._ready().options.feature_names(event.table.column_names)
+        self._recorder.add(event, self.model, columns)
         if self.model is not None:
             self._recorder.weigh(self.model)
         if self._recorder.wants(self.scores.rows):

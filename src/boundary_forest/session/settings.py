@@ -8,8 +8,10 @@ from typing import Any
 
 from boundary_forest.estimators.adaptive import FOR_STREAMS, FOR_TABLES
 from boundary_forest.estimators.fitted import ADAPTIVE_PARAMETERS
-from boundary_forest.frames.choosing import Options
 from boundary_forest.frames.columns import Columns
+from boundary_forest.frames.dialect import PLAIN, Dialect
+from boundary_forest.frames.kinds import NUMBER, TEXT
+from boundary_forest.frames.options import Options
 from boundary_forest.session.problems import StreamError
 
 WARMUP = 1000
@@ -21,8 +23,10 @@ class Settings:
 
     Parameters
     ----------
-    target, features, drop, id, task, scaling, missing
-        About columns; see :class:`boundary_forest.frames.choosing.Options`.
+    target, features, drop, id, task, scaling, missing, numbers, categories
+        About columns; see :class:`boundary_forest.frames.options.Options`.
+    dialect : Dialect
+        How text is written. Where nothing is specified, an existing model has it as it was.
     warmup : int or None
         Number of rows from which it is decided what columns mean.
     parameters : dict
@@ -50,6 +54,9 @@ class Settings:
     task: str | None = None
     scaling: str | None = None
     missing: str | None = None
+    numbers: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    dialect: Dialect = PLAIN
     warmup: int | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     plain: bool = False
@@ -86,6 +93,9 @@ class Settings:
             task=self.task,
             scaling=self.scaling or "standard",
             missing=self.missing or "error",
+            numbers=self.numbers,
+            categories=self.categories,
+            dialect=self.dialect,
         )
 
     def options_for(self, columns: Columns) -> Options:
@@ -94,6 +104,7 @@ class Settings:
             given, kept = getattr(self, name), getattr(columns, name)
             if given is not None and given != kept:
                 raise StreamError(f"{self.origin} was created with {name} {kept!r}, not {given!r}")
+        self._check_kinds({feature.name: feature.kind for feature in columns.features})
         return Options(
             target=columns.target,
             features=tuple(feature.name for feature in columns.features),
@@ -101,15 +112,25 @@ class Settings:
             task=columns.task,
             scaling=columns.scaling,
             missing=columns.missing,
+            dialect=columns.dialect,
         )
+
+    def _check_kinds(self, kinds: dict[str, str]) -> None:
+        for names, given in ((self.numbers, NUMBER), (self.categories, TEXT)):
+            for name in names:
+                kept = kinds.get(name, given)
+                if kept != given:
+                    raise StreamError(
+                        f"{self.origin} was created with column {name!r} as {kept}, not {given}"
+                    )
 
     def check_parameters(self, kept: dict[str, Any]) -> None:
         """Raise StreamError if a parameter contradicts that of an existing forest."""
         specified = {**(ADAPTIVE_PARAMETERS if self.plain else {}), **self.parameters}
         for name, given in specified.items():
-            if kept[name] != given:
+            if kept.get(name) != given:
                 raise StreamError(
-                    f"{self.origin} was created with {name}={kept[name]}, not {given}"
+                    f"{self.origin} was created with {name}={kept.get(name)}, not {given}"
                 )
 
     @property

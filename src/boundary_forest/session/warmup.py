@@ -15,13 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.frames.choosing import Options, choose
-from boundary_forest.frames.columns import CLASSIFY, Columns, Labels, Positions, Problem
+from boundary_forest.frames.choosing import choose
+from boundary_forest.frames.columns import CLASSIFY, Columns, Labels
 from boundary_forest.frames.model import empty_forest
-from boundary_forest.frames.values import NothingYetError, as_plain, as_texts, columns_of, joined
+from boundary_forest.frames.options import Options
+from boundary_forest.frames.positions import Positions
+from boundary_forest.frames.problems import NothingYetError, Problem
+from boundary_forest.frames.values import as_plain, as_texts, columns_of, is_list, joined
 from boundary_forest.session.events import Answered, Event, Refused
 from boundary_forest.session.predicting import predict, predict_then_learn
 
+MOST_ENDS = 1 << 20  # of a call; the nearest row comes once for each tree that there could be
 MANY_TABLES = 16  # more of them, of a row each, would take long to concatenate in the end
 
 
@@ -47,18 +51,28 @@ class WarmUp:
         Parameters of the forest; the metric is that of the answers.
     predicting : bool
         Whether rows are answered.
+    recorded : bool
+        Whether answers come with the row that decided, unless the warm-up is very long.
     """
 
     def __init__(
-        self, options: Options, rows: int, parameters: dict[str, Any], *, predicting: bool = True
+        self,
+        options: Options,
+        rows: int,
+        parameters: dict[str, Any],
+        *,
+        predicting: bool = True,
+        recorded: bool = False,
     ) -> None:
         self.options = options
         self.rows = rows
         self.task = options.task or CLASSIFY
         self._parameters = parameters
         self._predicting = predicting
+        self._recorded = recorded
         self._tables: list[Any] = []
         self._numbers: list[NDArray[np.int64]] = []
+        self._unfit: list[Any] = []  # rows that were refused, and still tell of their columns
         self._columns: Columns | None = None
         self._forest: Any = None
         self._chosen_at = -1  # with how many rows waiting
@@ -76,6 +90,11 @@ class WarmUp:
     def table(self) -> Any:
         """Return all rows that wait: their features and their target."""
         return joined(self._tables)
+
+    def decide(self) -> Columns:
+        """Return what columns mean, from all rows that wait."""
+        columns = choose(joined([*self._tables, *self._unfit]), self.options)
+        return replace(columns, warmup=self.waiting)
 
     def numbers(self) -> NDArray[np.int64]:
         """Return the numbers of these rows in the source."""
@@ -147,7 +166,10 @@ class WarmUp:
             self._forest.partial_fit(X[:1], y[:1])
             yield Answered(self.task, numbers[:1], rows.slice(0, 1), X[:1], y[:1])
         if n < len(X):
-            result = predict_then_learn(self.task, self._forest, X[n:], y[n:])
+            few = (len(X) - n) * self._forest.n_estimators <= MOST_ENDS
+            result = predict_then_learn(
+                self.task, self._forest, X[n:], y[n:], with_ends=self._recorded and few
+            )
             yield Answered(self.task, numbers[n:], rows.slice(n), X[n:], y[n:], result)
 
     def _take_empty(self, row: Any, numbers: NDArray[np.int64]) -> Event:
@@ -169,12 +191,14 @@ class WarmUp:
             problems = self._columns.labels(row).problems | self._columns.positions(row).problems
         number = int(numbers[0])
         if 0 in problems:
+            if problems[0].misfit:
+                self._unfit.append(self.options.select(row))
             return self._problem(number, problems[0])
-        return Refused(number, "it has no values", expected=self.options.missing == "drop")
+        return Refused(number, "it has no values", self.options.missing == "drop")
 
     def _problem(self, number: int, problem: Problem) -> Refused:
         expected = problem.missing and self.options.missing == "drop"
-        return Refused(number, str(problem), expected, missing=problem.missing)
+        return Refused(number, str(problem), expected, problem=problem)
 
     def _read(self, part: Any) -> _Read:
         """Return rows as read by the provisional decision, and how many of them it fits."""
@@ -188,7 +212,9 @@ class WarmUp:
         names = self.options.feature_names(part.column_names)
         later = columns_of(part, [name for name in names if name not in known])
         for name, values in later.items():  # nothing has been there before
-            rows.append(as_texts(as_plain(values, name)).is_valid().index(True).as_py())
+            plain = as_plain(values, name)
+            present = plain if is_list(plain.type) else as_texts(plain)
+            rows.append(present.is_valid().index(True).as_py())
         rows = [row for row in rows if row >= 0]
         return _Read(positions, labels, min([*rows, *labels.problems, len(part)]))
 
@@ -198,7 +224,7 @@ class WarmUp:
         options = self.options
         if len(self._tables) > 1:
             self._tables = [joined(self._tables)]
-        rows = [*self._tables, options.select(row)]
+        rows = [*self._tables, options.select(row), *self._unfit]
         try:
             everything = joined(rows)
             try:
@@ -220,7 +246,7 @@ class WarmUp:
         }
         self._forest = empty_forest(self.task, **{**self._parameters, **keeping_all})
         if self._predicting and self._tables:
-            before = everything.slice(0, len(everything) - 1)
+            before = everything.slice(0, self.waiting)
             positions, labels = self._columns.positions(before), self._columns.labels(before)
             usable = labels.known.copy()
             usable[list(positions.problems)] = False

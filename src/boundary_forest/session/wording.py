@@ -38,8 +38,8 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{value:,.{decimals}f}"
 
 
-def r2(value: float | None) -> str:
-    """Return a coefficient of determination as text."""
+def score(value: float | None) -> str:
+    """Return a score whose best is 1, such as R2, kappa or F1, as text."""
     return ABSENT if value is None or not math.isfinite(value) else f"{value:.3f}"
 
 

@@ -33,6 +33,41 @@ class Axis:
         return [i * step for i in range(first, last + 1)]
 
 
+@dataclass(frozen=True)
+class LogAxis(Axis):
+    """The same by the logarithm; both ends are above 0, and what is not lies below the low end."""
+
+    def at(self, value: float) -> float:
+        """Return where a value lies: 0 at the low end, 1 at the high end."""
+        if value <= 0:
+            return -1.0
+        return math.log(value / self.low) / math.log(self.high / self.low)
+
+    def ticks(self, about: int = 5) -> list[float]:
+        """Return 1, 2 and 5 times powers of ten; of a long range powers alone."""
+        within = (self.low * (1 - 1e-9), self.high * (1 + 1e-9))
+        exponents = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        factors = (1, 2, 5) if math.log10(self.high / self.low) < about / 2 else (1,)
+        every = [factor * 10.0**exponent for exponent in exponents for factor in factors]
+        return [tick for tick in every if within[0] <= tick <= within[1]]
+
+
+def log_axis(values: Iterable[float]) -> LogAxis:
+    """Return a logarithmic axis for the values above 0, to round numbers."""
+    positive = [v for v in values if math.isfinite(v) and v > 0] or [1.0]
+    low, high = _rounded(min(positive), -1), _rounded(max(positive), 1)
+    return LogAxis(low, high if high > low else 10 * low)
+
+
+def _rounded(value: float, direction: int) -> float:
+    """Return the next of 1, 2 and 5 times a power of ten, downwards or upwards."""
+    power = 10.0 ** math.floor(math.log10(value))
+    steps = [m * power for m in (1, 2, 5, 10)]
+    if direction < 0:
+        return max(step for step in steps if step <= value * (1 + 1e-9))
+    return min(step for step in steps if step >= value * (1 - 1e-9))
+
+
 def marks(scale: Axis, write: Callable[[float], str], side: str, about: int = 5) -> list[Mark]:
     """Return the round numbers of an axis, placed from ``side``: "left" or "bottom"."""
     return [Mark(write(tick), f"{side}:{100 * scale.at(tick):.2f}%") for tick in scale.ticks(about)]

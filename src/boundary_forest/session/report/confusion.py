@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
+from boundary_forest.session.class_scores import OTHER
 from boundary_forest.session.wording import ABSENT, count, percent
 
-OTHER = "other"  # the classes beyond the largest 50
+T = TypeVar("T")
+
 WRITTEN = 16  # classes up to which each cell has its count written into it
 LONGEST = 16  # characters of a class in the table's margin
 MISTAKES = 10  # in the list of the most frequent; twice as many beside a large matrix
@@ -64,6 +68,7 @@ class Matrix:
     """The matrix, as confusion.html writes it."""
 
     title: str
+    note: str
     kind: str
     style: str
     upright: bool  # whether names above the columns are so short that they are not turned
@@ -72,11 +77,16 @@ class Matrix:
     mistakes: list[Mistake]
 
 
-def confusion_matrix(confusion: dict[tuple[str, str], int]) -> Matrix | None:
-    """Return the matrix and the most frequent mistakes; None if there are no answers."""
+def confusion_matrix(
+    confusion: dict[tuple[str, str], int], *, resumed: bool = False
+) -> Matrix | None:
+    """Return the matrix and the most frequent mistakes; None if there are no answers.
+
+    ``resumed`` means that it has not seen the answers of earlier runs.
+    """
     if not confusion:
         return None
-    classes = _ordered({name for pair in confusion for name in pair})
+    classes = by_value({name for pair in confusion for name in pair}, str)
     totals: Counter[str] = Counter()
     for (true, _), n in confusion.items():
         totals[true] += n
@@ -84,6 +94,8 @@ def confusion_matrix(confusion: dict[tuple[str, str], int]) -> Matrix | None:
     upright = max(map(len, classes), default=0) <= (5 if density == "written" else 2)
     return Matrix(
         title=f"{len(classes)} classes" if len(classes) != 1 else "One class",
+        note="A row for each true class, a column for each answer"
+        + (", since the stream was resumed." if resumed else "."),
         kind=f"confusion {density}" + ("" if upright else " turned"),
         style=_measures(classes, max(confusion.values())),
         upright=upright,
@@ -135,17 +147,18 @@ def _mistakes(
     ]
 
 
-def _ordered(names: set[str]) -> list[str]:
+def by_value(items: Iterable[T], name_of: Callable[[T], str]) -> list[T]:
     """Return numbers by value, then words by the alphabet; what is left over last."""
 
-    def place(name: str) -> tuple[bool, bool, float, str]:
+    def place(item: T) -> tuple[bool, bool, float, str]:
+        name = name_of(item)
         try:
             value = float(name)
         except ValueError:
             return name == OTHER, True, 0.0, name
         return False, value != value, value if value == value else 0.0, name
 
-    return sorted(names, key=place)
+    return sorted(items, key=place)
 
 
 def _short(name: str, longest: int = LONGEST) -> str:

@@ -10,15 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from boundary_forest.session.class_scores import as_text
 from boundary_forest.session.deciding import End
-from boundary_forest.session.progress import HardExample
+from boundary_forest.session.progress import HardExample, Snapshot
 from boundary_forest.session.report.axes import axis
 from boundary_forest.session.report.pictures import Picture, picture
-from boundary_forest.session.wording import count, counted, number, percent
+from boundary_forest.session.wording import ABSENT, count, counted, number, percent
 
 ENDS = 8  # stored examples shown of each
 VOTES = 5  # classes shown of each
 FEATURES = 200  # columns shown of each
+DRAWN = 5  # stored examples drawn beside each, where rows are pictures
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,16 @@ class Vote:
     share: str
     kind: str
     style: str
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A stored example as a picture, with its label and its share of the answer."""
+
+    picture: Picture
+    label: str
+    kind: str
+    weight: str
 
 
 @dataclass(frozen=True)
@@ -70,6 +82,7 @@ class Card:
     answered: str
     remark: str
     picture: Picture | None
+    drawn: list[Drawn]
     votes: list[Vote]
     more_votes: str
     strip: Strip | None
@@ -81,11 +94,18 @@ class Card:
     more_features: str
 
 
-def note(examples: Sequence[HardExample]) -> str:
-    """Return how to read the cards."""
-    if examples and examples[0].residual is None:
-        return "The bar is the vote: each class's share of the trees' weight."
-    return "Blue is the truth, orange the answer; the ticks are what the trees found."
+def note(examples: Sequence[HardExample], last: Snapshot) -> str:
+    """Return how to read the cards, or why there are none."""
+    if not examples:
+        wrong = last.error if last.task == "classify" else last.mae
+        return "None since the stream was resumed." if wrong else "None: no answer was wrong."
+    if examples[0].residual is not None:
+        how = "Blue is the truth, orange the answer; the ticks are what the trees found."
+    else:
+        how = "The bar is the vote: each class's share of the trees' weight."
+    if examples[-1].in_warmup:
+        how += " Rows of the warm-up come last: the nearest row before them decided alone."
+    return how
 
 
 def card(example: HardExample) -> Card:
@@ -96,12 +116,14 @@ def card(example: HardExample) -> Card:
         remark = f"off by {_value(example.residual)}"
     else:
         remark = f"confidence {percent(example.confidence)}"
+    drawing = picture(features)
     return Card(
         title=f"Row {count(example.row)}",
         true=_value(example.true, is_number),
         answered=_value(example.answered, is_number),
-        remark=remark,
-        picture=picture(features),
+        remark=remark + (", in the warm-up" if example.in_warmup else ""),
+        picture=drawing,
+        drawn=[] if drawing is None else _drawn(example),
         votes=_votes(example),
         more_votes=_more(len(example.shares) - VOTES),
         strip=_strip(example) if is_number else None,
@@ -114,13 +136,29 @@ def card(example: HardExample) -> Card:
     )
 
 
+def _drawn(example: HardExample) -> list[Drawn]:
+    """Return the weightiest of the examples that decided, as far as they are known."""
+    found, stored = [], example.stored
+    for end in example.decision.ends[:DRAWN]:
+        drawing = picture(stored[end.arrival]) if end.arrival in stored else None
+        if drawing is not None:
+            label = as_text(end.label)
+            found.append(Drawn(drawing, label, _kind(label, example), percent(end.weight)))
+    return found
+
+
 def _votes(example: HardExample) -> list[Vote]:
     """Return the classes' shares of the vote as they were recorded, the largest first."""
     votes = []
     for label, share in example.shares[:VOTES]:
-        kind = "true" if label == example.true else "false" if label == example.answered else "else"
-        votes.append(Vote(label, percent(share), kind, f"width:{100 * share:.2f}%"))
+        style = f"width:{100 * share:.2f}%"
+        votes.append(Vote(label, percent(share), _kind(label, example), style))
     return votes
+
+
+def _kind(label: str, example: HardExample) -> str:
+    """Return page.css's class of a label: that of the truth, of the answer, or of neither."""
+    return "true" if label == example.true else "false" if label == example.answered else "else"
 
 
 def _strip(example: HardExample) -> Strip | None:
@@ -150,7 +188,7 @@ def _found(end: End, is_number: bool) -> Found:
         label=_value(end.label, is_number),
         distance=_value(end.distance),
         weight=percent(end.weight),
-        trees=count(end.trees),
+        trees=count(end.trees) if end.trees else ABSENT,
         arrival=end.arrival,
     )
 

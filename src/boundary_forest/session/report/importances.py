@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from boundary_forest.estimators.adaptive import last_decision
 from boundary_forest.session.report.lines import Chart, Curve, line_chart
-from boundary_forest.session.wording import count, counted, percent, short
+from boundary_forest.session.wording import counted, percent, short
 
 MOST_BARS = 15
 COLORS = ("blue", "orange", "green", "violet", "grey")  # of the columns that are followed
@@ -15,7 +15,7 @@ COLORS = ("blue", "orange", "green", "violet", "grey")  # of the columns that ar
 
 @dataclass(frozen=True)
 class Bar:
-    """A column, or all that have no bar of their own."""
+    """A column."""
 
     name: str
     share: str
@@ -28,6 +28,7 @@ class Importances:
 
     note: str
     bars: list[Bar]
+    others: str
     over_time: Chart
 
 
@@ -38,16 +39,21 @@ def column_importances(recorded: Sequence[tuple[int, dict[str, float]]]) -> Impo
     now = recorded[-1][1]
     ranked = sorted(now, key=lambda name: -now[name])
     bars = [(name, now[name]) for name in ranked[:MOST_BARS]]
-    if rest := ranked[MOST_BARS:]:
-        bars.append((f"{count(len(rest))} others", sum(now[name] for name in rest)))
     largest = max(share for _, share in bars) or 1.0
     return Importances(
         note="Each column's weight in the distance times its variance, as a share of all.",
         bars=[
             Bar(name, percent(share), f"width:{100 * share / largest:.4g}%") for name, share in bars
         ],
+        others=_others([now[name] for name in ranked[MOST_BARS:]]),
         over_time=_over_time(recorded),
     )
+
+
+def _others(shares: Sequence[float]) -> str:
+    if not shares:
+        return ""
+    return f"and {counted(len(shares), 'other')}, {percent(sum(shares))} together"
 
 
 def _over_time(recorded: Sequence[tuple[int, dict[str, float]]]) -> Chart:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from boundary_forest.session.report.axes import Axis, Mark, axis, marks
+from boundary_forest.session.report.axes import Axis, Mark, axis, log_axis, marks
 from boundary_forest.session.wording import ABSENT
 
 SIDE = 1000  # of the square that a plot is drawn in, before it is stretched
@@ -74,15 +74,18 @@ def line_chart(
     group: str,
     note: str | None = None,
     zero: bool = True,
+    log: bool = False,
     rest: int = -1,
     class_: str = "",
 ) -> Chart:
-    """Return a chart; those of one ``group`` share xs, and are pointed at together.
+    """Return a chart; those of one ``group`` have the same axis, and are pointed at together.
 
-    ``rest`` is the place whose values are shown while none is pointed at.
+    ``rest`` is the place whose values are shown while none is pointed at; ``log`` makes the axis
+    upwards logarithmic.
     """
     across = axis(xs, zero=True, tight=True)
-    up = axis(_calm([c.values for c in curves]), zero=zero)
+    calm = settled([c.values for c in curves])
+    up = log_axis(calm) if log else axis(calm, zero=zero)
     positions = [round(across.at(x), 4) for x in xs]
     heights = [[_height(up, v) for v in c.values] for c in curves]
     texts = [
@@ -135,13 +138,13 @@ def _dashes(curve: Curve) -> str:
     return " dashed" if curve.dashed else ""
 
 
-def _calm(rows: Sequence[Sequence[float | None]]) -> list[float]:
+def settled(rows: Sequence[Sequence[float | None]]) -> list[float]:
     """Return the values that set the scale: the first answers of a stream are often all wrong."""
-    settled = []
+    found = []
     for row in rows:
         some = row[int(START * len(row)) :] if len(row) >= 10 else row
-        settled += [v for v in some if v is not None and math.isfinite(v)]
-    return settled or [0.0]
+        found += [v for v in some if v is not None and math.isfinite(v)]
+    return found or [0.0]
 
 
 def _height(up: Axis, value: float | None) -> float | None:

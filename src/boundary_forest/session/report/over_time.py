@@ -5,54 +5,90 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from boundary_forest.session.progress import Snapshot
-from boundary_forest.session.report.lines import Chart, Curve, line_chart
-from boundary_forest.session.wording import count, counted, number, percent, r2, rate, short, size
+from boundary_forest.session.curves import Point
+from boundary_forest.session.progress import History, Snapshot
+from boundary_forest.session.report.lines import Chart, Curve, line_chart, settled
+from boundary_forest.session.wording import (
+    count,
+    counted,
+    number,
+    percent,
+    rate,
+    score,
+    short,
+    size,
+)
+
+WIDE = 8  # the largest error by the smallest, from which on the axis is logarithmic
+RECENTLY = "recent is over the latest 1,000 answers"
+LOGARITHMIC = " The axis is logarithmic."
 
 
-def quality(snapshots: Sequence[Snapshot]) -> list[Chart]:
+def quality(history: History) -> list[Chart]:
     """Return the charts of the error, or of MAE and R2: overall and recent."""
-    if snapshots[-1].task == "classify":
-        error = _chart(
-            snapshots,
-            "Error",
-            [
-                Curve("recent", [s.recent_error for s in snapshots], "orange"),
-                Curve("overall", [s.error for s in snapshots], "blue"),
-            ],
-            write=percent,
-            tick=lambda v: f"{100 * v:.4g} %",
-            note="The share of rows that were answered wrongly, each before it was learned.",
-            class_="wide",
-        )
-        return [error]
-    return [
-        _chart(
-            snapshots,
-            "Mean absolute error",
-            [
-                Curve("recent", [s.recent_mae for s in snapshots], "orange"),
-                Curve("overall", [s.mae for s in snapshots], "blue"),
-            ],
-            write=number,
-            tick=short,
-            note="The mean distance between answer and truth, each row before it was learned.",
-            class_="half",
-        ),
-        _chart(
-            snapshots,
-            "R²",
-            [
-                Curve("recent", [s.recent_r2 for s in snapshots], "orange"),
-                Curve("overall", [s.r2 for s in snapshots], "blue"),
-            ],
-            write=r2,
-            tick=lambda v: f"{v:.4g}",
-            note="The share of the target's variance that the answers explain; 1 is perfect.",
-            zero=False,
-            class_="half",
-        ),
+    last = history.snapshots[-1]
+    points: Sequence[Point | Snapshot] = [*history.curve, last] if history.curve else []
+    points = points or history.snapshots
+    return [_error(points)] if last.task == "classify" else [_mae(points), _r2(points)]
+
+
+def _error(points: Sequence[Point | Snapshot]) -> Chart:
+    curves = [
+        Curve("recent", [p.recent_error for p in points], "orange"),
+        Curve("overall", [p.error for p in points], "blue"),
+        Curve("majority class", _wrong([p.majority_accuracy for p in points]), "grey", dashed=True),
+        Curve("no change", _wrong([p.no_change_accuracy for p in points]), "violet", dashed=True),
     ]
+    found = [v for v in settled([c.values for c in curves]) if v > 0]
+    log = bool(found) and max(found) > WIDE * min(found)
+    return _chart(
+        points,
+        "Error",
+        curves,
+        write=percent,
+        tick=lambda v: f"{100 * v:.4g} %",
+        note="The share of rows that were answered wrongly, each before it was learned; "
+        f"{RECENTLY}. Dashed, what one would get wrong by answering with the most frequent class "
+        "of the rows before, or with the label of the last." + (LOGARITHMIC if log else ""),
+        class_="wide",
+        log=log,
+    )
+
+
+def _mae(points: Sequence[Point | Snapshot]) -> Chart:
+    return _chart(
+        points,
+        "Mean absolute error",
+        [
+            Curve("recent", [p.recent_mae for p in points], "orange"),
+            Curve("overall", [p.mae for p in points], "blue"),
+        ],
+        write=number,
+        tick=short,
+        note="The mean distance between answer and truth, each row before it was learned; "
+        f"{RECENTLY}.",
+        class_="half",
+    )
+
+
+def _r2(points: Sequence[Point | Snapshot]) -> Chart:
+    return _chart(
+        points,
+        "R²",
+        [
+            Curve("recent", [p.recent_r2 for p in points], "orange"),
+            Curve("overall", [p.r2 for p in points], "blue"),
+        ],
+        write=score,
+        tick=lambda v: f"{v:.4g}",
+        note="The share of the target's variance that the answers explain; 1 is perfect.",
+        zero=False,
+        class_="half",
+    )
+
+
+def _wrong(accuracies: Sequence[float | None]) -> list[float | None]:
+    return [None if accuracy is None else 1 - accuracy for accuracy in accuracies]
 
 
 def speed(snapshots: Sequence[Snapshot]) -> Chart:
@@ -72,7 +108,7 @@ def speed(snapshots: Sequence[Snapshot]) -> Chart:
 
 def storage(snapshots: Sequence[Snapshot]) -> list[Chart]:
     """Return the charts of the examples stored and of memory."""
-    unit, name = _unit(max(s.memory_bytes for s in snapshots))
+    unit, name = _unit(max(s.forest_bytes for s in snapshots))
     return [
         _chart(
             snapshots,
@@ -88,16 +124,24 @@ def storage(snapshots: Sequence[Snapshot]) -> list[Chart]:
         _chart(
             snapshots,
             "Memory",
-            [Curve("process", [s.memory_bytes for s in snapshots], "violet", area=True)],
+            [Curve("forest", [s.forest_bytes for s in snapshots], "violet", area=True)],
             write=size,
             tick=lambda v: f"{v / unit:.4g} {name}",
-            note="The peak of the whole process so far, libraries included.",
+            note=_process(snapshots[-1].memory_bytes),
         ),
     ]
 
 
+def _process(n_bytes: int) -> str:
+    """Return what the memory of the forest is, and that of the process beside it."""
+    what = "The trees and the examples that are stored."
+    if not n_bytes:
+        return what
+    return f"{what} The whole process had {size(n_bytes)} at its peak, libraries included."
+
+
 def _chart(
-    snapshots: Sequence[Snapshot],
+    points: Sequence[Point | Snapshot],
     title: str,
     curves: Sequence[Curve],
     *,
@@ -107,7 +151,7 @@ def _chart(
 ) -> Chart:
     return line_chart(
         title,
-        [s.rows for s in snapshots],
+        [p.rows for p in points],
         curves,
         write=write,
         tick=tick,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,22 +12,16 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from boundary_forest.session.progress import History, Snapshot
+from boundary_forest.session.progress import History
 from boundary_forest.session.report import hardest, over_time
+from boundary_forest.session.report.by_class import class_table
 from boundary_forest.session.report.confusion import confusion_matrix
+from boundary_forest.session.report.header import header
 from boundary_forest.session.report.importances import column_importances
 from boundary_forest.session.report.predicted import predicted_versus_true
+from boundary_forest.session.report.reliability import reliability
 from boundary_forest.session.report.trees import tree_shapes
-from boundary_forest.session.wording import (
-    count,
-    counted,
-    duration,
-    number,
-    percent,
-    r2,
-    rate,
-    size,
-)
+from boundary_forest.session.wording import count, number
 
 
 def write_report(path: str | os.PathLike[str], history: History) -> None:
@@ -78,12 +71,16 @@ def _sections(history: History) -> dict[str, Any]:
     is_classification = last.task == "classify"
     both = None if is_classification else predicted_versus_true(history.pairs)
     scatter, differences = both or (None, None)
-    titles = {"Parameters": history.parameters, "Summary": history.summary}
+    titles = {"Run": history.run, "Summary": history.summary, "Parameters": history.parameters}
     return {
         "is_classification": is_classification,
-        "header": _header(last),
-        "quality": over_time.quality(snapshots),
-        "matrix": confusion_matrix(history.confusion) if is_classification else None,
+        "header": header(last),
+        "quality": over_time.quality(history),
+        "by_class": class_table(history.by_class),
+        "reliability": reliability(history.reliability),
+        "matrix": confusion_matrix(history.confusion, resumed=_is_resumed(history))
+        if is_classification
+        else None,
         "scatter": scatter,
         "differences": differences,
         "importances": column_importances(history.importances),
@@ -92,7 +89,7 @@ def _sections(history: History) -> dict[str, Any]:
         "hardest_title": "The hardest rows: confident and wrong"
         if is_classification
         else "The hardest rows: the largest differences",
-        "hardest_note": hardest.note(history.hardest),
+        "hardest_note": hardest.note(history.hardest, last),
         "cards": [hardest.card(example) for example in history.hardest],
         "choices": last.choices,
         "settings": {
@@ -103,56 +100,9 @@ def _sections(history: History) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class Header:
-    """The top of the page: title, a sentence, the main figures and what was unusual."""
-
-    title: str
-    sentence: str
-    tiles: list[tuple[str, str, str]]
-    exceptions: str
-    warns: bool
-
-
-def _header(last: Snapshot) -> Header:
-    task = "Classification" if last.task == "classify" else "Regression"
-    if last.task == "classify":
-        tiles = [("error", percent(last.error), f"{percent(last.recent_error)} recently")]
-    else:
-        tiles = [
-            ("mean absolute error", number(last.mae), f"{number(last.recent_mae)} recently"),
-            ("R²", r2(last.r2), f"{r2(last.recent_r2)} recently"),
-        ]
-    share = f"{percent(last.stored / last.learned)} kept" if last.learned else ""
-    nodes = f"{count(round(last.nodes_per_tree))} nodes each" if last.trees else "none planted yet"
-    tiles += [
-        ("rows per second", rate(last.rows_per_s), f"{rate(last.recent_rows_per_s)} recently"),
-        ("examples stored", count(last.stored), share),
-        ("memory", size(last.memory_bytes), "peak of the process"),
-        ("trees", count(last.trees), nodes),
-    ]
-    return Header(
-        title=last.source,
-        sentence=f"{task} of a stream: {counted(last.rows, 'row')} in {duration(last.seconds)}, "
-        "each answered before it was learned.",
-        tiles=tiles,
-        exceptions=_exceptions(last),
-        warns=last.bad > 0,
-    )
-
-
-def _exceptions(last: Snapshot) -> str:
-    """Return what was unusual, if anything."""
-    found = [
-        f"{count(n)} {kind}"
-        for n, kind in (
-            (last.unlabelled, "rows without a label, answered but not learned"),
-            (last.bad, "bad rows, skipped"),
-            (last.unseen_categories, "values in categories that the warm-up did not have"),
-        )
-        if n
-    ]
-    return "; ".join(found) + "." if found else ""
+def _is_resumed(history: History) -> bool:
+    """Return whether earlier runs gave answers, which only the scores have counted."""
+    return sum(scored.rows for scored in history.by_class) > sum(history.confusion.values())
 
 
 def _written(value: Any) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from boundary_forest.session.report.lines import Chart, Curve, line_chart
 from boundary_forest.session.wording import count, number, short
 
-SHOWN = 60  # silhouettes at most
+SHOWN = 100  # silhouettes at most
 WIDE, HIGH = 100, 120  # the box of one
 
 
@@ -43,7 +43,7 @@ def tree_shapes(depths: Sequence[Sequence[int]]) -> Shapes | None:
     shown = f"The first {SHOWN} of {count(len(trees))} trees. " if len(trees) > SHOWN else ""
     return Shapes(
         note=shown + "From the root down, as wide as there are nodes at each depth.",
-        style=f"--trees:{min(10, max(4, len(shapes)))}",
+        style=f"--trees:{min(20, max(4, len(shapes)))}",
         silhouettes=shapes,
         by_depth=_by_depth(trees),
     )

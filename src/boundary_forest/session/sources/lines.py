@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 from boundary_forest.session.problems import StreamError
+from boundary_forest.session.sources.encoding import Utf8
 
 BLOCK_BYTES = 1 << 20
 LONGEST_LINE = 1 << 26
@@ -25,9 +26,15 @@ _GZIP = b"\x1f\x8b"
 
 
 def blocks_of(
-    path: str, *, quoted: bool | None, stopped: Callable[[], bool] = lambda: False
+    path: str,
+    *,
+    quoted: bool | None,
+    encoding: str | None = None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[bytes]:
-    """Yield blocks of whole lines; ``-`` is standard input.
+    """Yield blocks of whole lines in UTF-8; ``-`` is standard input.
+
+    A JSON array has no lines that would matter: its blocks end anywhere.
 
     Parameters
     ----------
@@ -36,17 +43,21 @@ def blocks_of(
     quoted : bool or None
         Whether a line continues after a line break within double quotes, as in CSV; None: it does
         unless the first character is that of a JSON object.
+    encoding : str or None
+        The encoding of the source; None: UTF-8, or UTF-16 with a mark.
     stopped : callable
         Called while waiting for a pipe; true ends the lines.
     """
     rest = b""
     try:
-        with _reader(path, stopped) as read:
+        with _reader(path, stopped) as raw:
+            read, is_array = Utf8(raw, path, encoding), None
             while more := read():
                 block = rest + more
-                if quoted is None and block.strip():
-                    quoted = not block.lstrip().startswith(b"{")
-                end = _whole_lines(block, bool(quoted))
+                if is_array is None and block.strip():
+                    is_array = not quoted and starts_array(block)
+                    quoted = not block.lstrip().startswith(b"{") if quoted is None else quoted
+                end = len(block) if is_array else _whole_lines(block, bool(quoted))
                 if end:
                     yield block[:end]
                 rest = block[end:]
@@ -56,6 +67,11 @@ def blocks_of(
             yield rest if rest.endswith(b"\n") else rest + b"\n"
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise StreamError(f"{path} is damaged ({error})") from error
+
+
+def starts_array(start: bytes) -> bool:
+    """Return whether text starts with a JSON array."""
+    return start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
 
 
 def first_bytes(path: str) -> bytes:

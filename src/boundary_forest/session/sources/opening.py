@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import zipfile
@@ -11,9 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from boundary_forest.frames.dialect import PLAIN, Dialect
 from boundary_forest.session.problems import StreamError
+from boundary_forest.session.sources.arrays import lines_of_array
 from boundary_forest.session.sources.batches import Batch, Source
-from boundary_forest.session.sources.lines import blocks_of, first_bytes, is_pipe
+from boundary_forest.session.sources.encoding import HINT, Utf8
+from boundary_forest.session.sources.lines import blocks_of, first_bytes, is_pipe, starts_array
 from boundary_forest.session.sources.tables import arrow, npz, parquet
 from boundary_forest.session.sources.text import LIBSVM_TARGET, CsvRows, JsonRows, LibsvmRows
 
@@ -44,6 +48,7 @@ def open_source(
     format: str | None = None,
     *,
     target: str | None = None,
+    dialect: Dialect = PLAIN,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Source:
     """Return the rows of a file, or of standard input if ``path`` is ``-``.
@@ -56,11 +61,13 @@ def open_source(
         One of FORMATS; detected if omitted.
     target : str or None
         The array of an npz file that is the target: it determines the number of rows.
+    dialect : Dialect
+        How text is written.
     stopped : callable
         Called while waiting for a pipe; true ends the rows.
     """
     try:
-        source = _opened(path, format, target, stopped)
+        source = _opened(path, format, target, dialect, stopped)
     except _REASONS as error:
         raise StreamError(_message(path, error)) from error
     source.batches = _with_messages(path, source.batches)
@@ -70,18 +77,21 @@ def open_source(
 _REASONS = (OSError, pa.ArrowException, zipfile.BadZipFile, EOFError, UnicodeDecodeError)
 
 
-def _opened(path: str, format: str | None, target: str | None, stopped: Any) -> Source:
+def _opened(
+    path: str, format: str | None, target: str | None, dialect: Dialect, stopped: Any
+) -> Source:
     if path != "-" and os.path.isdir(path):
         raise StreamError(f"{path} is a folder, not a file")
     if is_pipe(path):
-        return _pipe(path, format, stopped)
-    start = first_bytes(path)
+        return _pipe(path, format, dialect, stopped)
+    start = _as_text(path, first_bytes(path), dialect)
     if not start:
         raise StreamError(f"{path} is empty")
     kind = format or _format_of(path, start)
     if kind in ("csv", "ndjson", "libsvm"):
         _check_text(path, start)
-        return _text(path, kind, lambda: blocks_of(path, quoted=kind == "csv", stopped=stopped))
+        options = {"quoted": kind == "csv", "encoding": dialect.encoding, "stopped": stopped}
+        return _text(path, kind, lambda: blocks_of(path, **options), dialect, start)
     if kind == "npz":
         names, total, batches = npz(path, target or "y")
     else:
@@ -91,30 +101,40 @@ def _opened(path: str, format: str | None, target: str | None, stopped: Any) -> 
     return Source(path, kind, names, total, batches)
 
 
-def _pipe(path: str, format: str | None, stopped: Any) -> Source:
+def _as_text(path: str, start: bytes, dialect: Dialect) -> bytes:
+    """Return the first bytes of a file as UTF-8 if they are text in another encoding."""
+    if any(start.startswith(magic) for magic in _MAGIC):
+        return start
+    return Utf8(iter([start, b""]).__next__, path, dialect.encoding)()
+
+
+def _pipe(path: str, format: str | None, dialect: Dialect, stopped: Any) -> Source:
     name = "standard input" if path == "-" else path
     if format not in (None, "csv", "ndjson"):
         raise StreamError(f"{name} can be read as csv or ndjson, not as {format}")
     quoted = None if format is None else format == "csv"
-    blocks = blocks_of(path, quoted=quoted, stopped=stopped)
+    blocks = blocks_of(path, quoted=quoted, encoding=dialect.encoding, stopped=stopped)
     first = next((block for block in blocks if block.strip()), None)
     if first is None:
         raise StreamError(f"{name}: stopped before a row" if stopped() else f"{name} was empty")
     _check_text(name, first)
-    kind = format or ("ndjson" if first.lstrip().startswith(b"{") else "csv")
-    source = _text(name, kind, lambda: chain([first], blocks))
+    kind = format or ("ndjson" if first.lstrip()[:1] in (b"{", b"[") else "csv")
+    source = _text(name, kind, lambda: chain([first], blocks), dialect, first)
     source.is_pipe = True
     return source
 
 
-def _text(name: str, kind: str, blocks: Callable[[], Iterator[bytes]]) -> Source:
+def _text(
+    name: str, kind: str, blocks: Callable[[], Iterator[bytes]], dialect: Dialect, start: bytes
+) -> Source:
     if kind == "csv":
-        rows = CsvRows(name, blocks())
+        rows = CsvRows(name, blocks(), dialect)
         return Source(
             name, kind, rows.names, None, rows.batches(), expect_numbers=rows.expect_numbers
         )
     if kind == "ndjson":
-        return Source(name, kind, None, None, JsonRows(blocks()).batches())
+        lines = lines_of_array(name, blocks()) if starts_array(start) else blocks()
+        return Source(name, kind, None, None, JsonRows(lines).batches())
     libsvm = LibsvmRows(name, blocks)
     return Source(name, kind, libsvm.names, libsvm.total_rows, libsvm.batches())
 
@@ -132,7 +152,7 @@ def _format_of(path: str, start: bytes) -> str:
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
     _check_text(path, start)
-    if start.lstrip().startswith(b"{"):
+    if start.lstrip()[:1] in (b"{", b"["):
         return "ndjson"
     return "libsvm" if _LIBSVM_LINE.match(start.lstrip().partition(b"\n")[0]) else "csv"
 
@@ -140,15 +160,13 @@ def _format_of(path: str, start: bytes) -> str:
 def _check_text(name: str, start: bytes) -> None:
     try:
         # A character may be cut off where the first bytes end.
-        start[: max(1, len(start) - 3)].decode("utf-8", "strict") if len(start) < 65536 else start[
-            : start.rfind(b"\n") + 1
-        ].decode("utf-8", "strict")
+        codecs.getincrementaldecoder("utf-8")().decode(start)
         binary = b"\0" in start
     except UnicodeDecodeError:
         binary = True
     if binary:
         raise StreamError(
-            f"{name} is not text in UTF-8, nor a Parquet, Arrow or npz file: it cannot be read"
+            f"{name} is not text in UTF-8, nor a Parquet, Arrow or npz file; if it is text, {HINT}"
         )
 
 
@@ -164,4 +182,6 @@ def _message(path: str, error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{path}: {error.strerror}"
     what = str(error).strip().partition("\n")[0]
+    if "invalid UTF8" in what:
+        what += f": {HINT}"
     return what if path in what else f"{path}: {what}"

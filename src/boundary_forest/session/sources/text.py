@@ -13,10 +13,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 from sklearn.datasets import load_svmlight_file
 
+from boundary_forest.estimators.element_type import LARGEST_INTEGER
+from boundary_forest.frames.dialect import PLAIN, Dialect
+from boundary_forest.frames.numbers import as_numbers
 from boundary_forest.frames.values import NOTHING, column_of
 from boundary_forest.session.problems import StreamError
 from boundary_forest.session.sources.batches import Batch, numbered
@@ -25,30 +29,43 @@ LIBSVM_TARGET = "target"
 
 
 class CsvRows:
-    """CSV: the first line names the columns."""
+    """CSV: the first line names the columns, or they are called ``c1``, ``c2`` and so on."""
 
-    def __init__(self, name: str, blocks: Iterator[bytes]) -> None:
+    def __init__(self, name: str, blocks: Iterator[bytes], dialect: Dialect = PLAIN) -> None:
         self._name = name
         self._blocks = blocks
+        self._dialect = dialect
         first = next(blocks, b"").removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
         end = first.find(b"\n") + 1
         header, self._first = first[:end], first[end:]
-        self._delimiter = next((d for d in ",\t;" if d.encode() in header), ",")
+        guess = next((d for d in ",\t;|" if d.encode() in header), ",")
+        self._delimiter = dialect.sep or guess
         self._numbers: set[str] = set()
+        self.names = self._names(header)
+        if dialect.header is False:
+            self.names, self._first = [f"c{i}" for i in range(1, len(self.names) + 1)], first
+        if len(set(self.names)) != len(self.names):
+            twice = next(n for n in self.names if self.names.count(n) > 1)
+            numbers = as_numbers(pa.array(self.names))[1]
+            hint = ": --no-header if the first line names no columns" if numbers is None else ""
+            raise StreamError(f"{name}: two columns are named {twice!r}{hint}")
+
+    def _names(self, header: bytes) -> list[str]:
         try:
-            self.names: list[str] = pa.csv.read_csv(
+            names: list[str] = pa.csv.read_csv(
                 pa.py_buffer(header),
                 parse_options=pa.csv.ParseOptions(delimiter=self._delimiter),
             ).column_names
         except pa.ArrowInvalid as error:
-            raise StreamError(f"{name}: its first line does not name columns ({error})") from error
-        if len(set(self.names)) != len(self.names):
-            twice = next(n for n in self.names if self.names.count(n) > 1)
-            raise StreamError(f"{name}: two columns are named {twice!r}")
+            raise StreamError(
+                f"{self._name}: its first line does not name columns ({error})"
+            ) from error
+        return names
 
     def expect_numbers(self, names: list[str]) -> None:
         """Read these columns as numbers where possible, which is faster and gives the same."""
-        self._numbers = set(names)
+        if self._dialect.thousands is None:  # which pyarrow does not know
+            self._numbers = set(names)
 
     def batches(self) -> Iterator[Batch]:
         """Yield the rows."""
@@ -56,9 +73,12 @@ class CsvRows:
         for block in self._all_blocks():
             try:
                 table, bad = self._read(block, self._numbers)
+                exact = not any(_may_be_rounded(table[name]) for name in self._numbers)
             except pa.ArrowInvalid:
+                exact = False
                 if not self._numbers:
                     raise
+            if not exact:
                 table, bad = self._read(block, set())
             bad = {row + n - 1: why for n, why in bad.items()}
             yield Batch(table, numbered(row, len(table), bad), bad)
@@ -93,9 +113,17 @@ class CsvRows:
                 column_types={n: number if n in numbers else text for n in self.names},
                 null_values=NOTHING,
                 strings_can_be_null=False,
+                decimal_point=self._dialect.point,
             ),
         )
         return table, bad
+
+
+def _may_be_rounded(column: Any) -> bool:
+    """Return whether a column has numbers where float64 does not hold every integer."""
+    ends = pc.min_max(column)
+    least, most = ends["min"].as_py(), ends["max"].as_py()
+    return least is not None and max(-least, most) >= LARGEST_INTEGER
 
 
 class JsonRows:

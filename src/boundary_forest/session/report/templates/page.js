@@ -32,7 +32,11 @@
     });
     chart.now = i;
   };
-  const point = (group, i) => charts.filter((c) => c.plot.dataset.group === group).forEach((c) => show(c, i));
+  // The charts of a group may have other points, but their axes are the same.
+  const nearest = ({ data }, x) =>
+    data.x.reduce((best, value, i) => (Math.abs(value - x) < Math.abs(data.x[best] - x) ? i : best), 0);
+  const point = (group, x) =>
+    charts.filter((c) => c.plot.dataset.group === group).forEach((c) => show(c, x === null ? null : nearest(c, x)));
 
   for (const chart of charts) {
     const { plot, area, data, last } = chart;
@@ -40,11 +44,7 @@
     const follow = (event) => {
       const box = area.getBoundingClientRect();
       const x = (event.clientX - box.left) / box.width;
-      let best = 0;
-      data.x.forEach((value, i) => {
-        if (Math.abs(value - x) < Math.abs(data.x[best] - x)) best = i;
-      });
-      point(group, best);
+      point(group, x);
     };
     plot.addEventListener("pointermove", follow);
     plot.addEventListener("pointerdown", follow);
@@ -54,7 +54,7 @@
       const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -25, PageDown: 25, Home: -last, End: last }[event.key];
       if (step === undefined) return;
       event.preventDefault();
-      point(group, Math.min(last, Math.max(0, (chart.now ?? data.rest) + step)));
+      point(group, data.x[Math.min(last, Math.max(0, (chart.now ?? data.rest) + step))]);
     });
   }
 

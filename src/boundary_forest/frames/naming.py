@@ -1,0 +1,36 @@
+"""How columns are named in messages: long lists by both ends, and what may have been meant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from boundary_forest.frames.problems import ColumnError
+
+
+def listed(names: Sequence[str], most: int = 20) -> str:
+    """Return names separated by commas; of more than ``most`` those at both ends."""
+    if len(names) <= most:
+        return ", ".join(names)
+    first, last = names[: most - most // 3], names[-(most // 3) :]
+    return f"{', '.join(first)}, ... {', '.join(last)} ({len(names):,} in all)"
+
+
+def no_column(name: str, names: Sequence[str]) -> ColumnError:
+    """Return the error that there is no such column, with what may have been meant."""
+    alike = {other.strip().casefold(): other for other in reversed(names)}
+    close = get_close_matches(name.strip().casefold(), alike, n=1)
+    if close:
+        return ColumnError(f"there is no column {name!r}; did you mean {alike[close[0]]!r}?")
+    values = sum(_is_number(name) for name in names) > len(names) / 2
+    hint = ", which look like values: --no-header if the first line names no columns"
+    shown = f"the columns are {listed(names)}{hint if values else ''}"
+    return ColumnError(f"there is no column {name!r}; {shown}")
+
+
+def _is_number(name: str) -> bool:
+    try:
+        return "." in name and math.isfinite(float(name))
+    except ValueError:
+        return False

@@ -1,0 +1,230 @@
+"""Turn raw rows into positions.
+
+Numbers are shifted and scaled; times are numbers of seconds, and a list is a number for each of its
+positions. Text and booleans are one-hot encoded: a category that was not among the first rows has
+no feature of its own, and all of the column's are 0 unless it has one for all others. Each row that
+cannot be used is reported with the column and what is wrong there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from boundary_forest.frames.dialect import Dialect
+from boundary_forest.frames.features import Feature
+from boundary_forest.frames.kinds import BOOLEAN, NUMBER, TIME
+from boundary_forest.frames.lists import as_lists, no_list
+from boundary_forest.frames.numbers import numbers_in, why_no_number
+from boundary_forest.frames.problems import Problem
+from boundary_forest.frames.times import NO_TIME, as_times
+from boundary_forest.frames.values import as_booleans, as_plain, as_texts, columns_of, mask_of
+
+LARGEST = 1e18  # its square is a float32
+TOO_LARGE = "is too large compared with the values before it"
+NEITHER = "is neither true nor false, unlike the values before it"
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Rows as the forest takes them; those in ``problems`` must not be used."""
+
+    X: NDArray[Any]
+    problems: dict[int, Problem]
+    unseen: NDArray[np.int64]  # per row: in how many columns it has an unknown category
+
+
+@dataclass(frozen=True)
+class _Odd:
+    """The rows in which a column has no value, whose value is unfit, or is too large."""
+
+    missing: NDArray[np.bool_]
+    misfit: NDArray[np.bool_] | None = None
+    why: str | Callable[[Any], str] = NEITHER
+    too_large: NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """What writes the rows of a table as positions.
+
+    Parameters
+    ----------
+    features : tuple of Feature
+        The columns, in the order of their numbers in a position.
+    dialect : Dialect
+        How numbers are written in text.
+    replacing : bool
+        Whether a missing value is replaced by the mean; else it is a problem.
+    """
+
+    features: tuple[Feature, ...]
+    dialect: Dialect
+    replacing: bool
+
+    def put(self, table: Any, X: NDArray[Any], unseen: NDArray[np.int64]) -> dict[int, Problem]:
+        """Write a few rows into ``X``; return what is wrong with some."""
+        problems: dict[int, Problem] = {}
+        columns = columns_of(table, [feature.name for feature in self.features])
+        values = [column_in(columns, feature.name, len(X)) for feature in self.features]
+        numbers = self._put_numbers(values, X)
+        start = 0
+        for i, feature in enumerate(self.features):
+            into = X[:, start : start + feature.width]
+            start += feature.width
+            if feature.kind == NUMBER:
+                odd = numbers.get(i)
+            elif feature.is_numeric:
+                odd = _put_times_or_lists(feature, values[i], into)
+            else:
+                odd = _put_categories(feature, values[i], into, unseen)
+            if odd is not None:
+                self._report(problems, feature, values[i], into, odd)
+        return problems
+
+    def _report(
+        self,
+        problems: dict[int, Problem],
+        feature: Feature,
+        values: Any,
+        into: NDArray[Any],
+        odd: _Odd,
+    ) -> None:
+        """Report what is odd about a column, or replace what is missing."""
+        report_values(problems, feature.name, values, odd.misfit, odd.why, misfit=True)
+        report_values(problems, feature.name, values, odd.too_large, TOO_LARGE)
+        if not odd.missing.any():
+            return
+        if self.replacing:
+            into[odd.missing] = (np.array(feature.mean) - feature.shift) / feature.scale
+        else:
+            _report(problems, odd.missing, partial(_missing_in, feature))
+
+    def _put_numbers(self, values: list[Any], X: NDArray[Any]) -> dict[int, _Odd]:
+        """Write all columns of numbers at once; return what is odd about some of them."""
+        which = [i for i, feature in enumerate(self.features) if feature.kind == NUMBER]
+        if not which:
+            return {}
+        widths = [feature.width for feature in self.features]
+        places = (np.cumsum(widths) - widths)[which]
+        shift = np.array([[self.features[i].shift] for i in which])
+        scale = np.array([[self.features[i].scale] for i in which])
+        numbers, misfits = numbers_in([values[i] for i in which], self.dialect)
+        scaled, fine = _scaled(numbers, shift, scale)
+        why = partial(why_no_number, dialect=self.dialect)
+        odd = {
+            which[j]: _odd(numbers[j], fine[j], misfits.get(j), why)
+            for j in np.flatnonzero(~fine.all(axis=1)).tolist()
+        }
+        side_by_side = places[-1] - places[0] + 1 == len(places)  # then it is far quicker
+        X[:, slice(places[0], places[-1] + 1) if side_by_side else places] = scaled.T
+        return odd
+
+
+def column_in(columns: dict[str, Any], name: str, n: int) -> Any:
+    """Return a column as plain values; nulls if it is not there."""
+    return as_plain(columns[name], name) if name in columns else pa.nulls(n)
+
+
+def report_values(
+    problems: dict[int, Problem],
+    name: str,
+    values: Any,
+    where: NDArray[np.bool_] | None,
+    why: str | Callable[[Any], str],
+    *,
+    misfit: bool = False,
+) -> None:
+    """Report that values cannot be used, and why, unless their rows have a problem already."""
+
+    def problem(i: int) -> Problem:
+        value = values[i].as_py()
+        what = why if isinstance(why, str) else why(value)
+        return Problem(name, f"{_shown(value)} {what}", misfit=misfit)
+
+    if where is not None:
+        _report(problems, where, problem)
+
+
+def _scaled(
+    numbers: NDArray[np.float64], shift: Any, scale: Any
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return scaled numbers, 0 where they cannot be used, and where they can."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        scaled = numbers - shift
+        scaled /= scale
+        fine = np.abs(scaled) <= LARGEST  # not where it is NaN
+    if not fine.all():
+        scaled[~fine] = 0.0
+    return scaled, fine
+
+
+def _odd(
+    numbers: NDArray[np.float64],
+    fine: NDArray[np.bool_],
+    misfit: NDArray[np.bool_] | None,
+    why: str | Callable[[Any], str],
+) -> _Odd:
+    """Return what is odd about numbers, some of which cannot be used."""
+    missing = np.isnan(numbers)
+    too_large = ~fine & ~missing
+    return _Odd(missing if misfit is None else missing & ~misfit, misfit, why, too_large)
+
+
+def _put_times_or_lists(feature: Feature, values: Any, into: NDArray[Any]) -> _Odd | None:
+    why: str = NO_TIME
+    if feature.kind == TIME:
+        numbers, misfit = as_times(values)
+        numbers = numbers[:, np.newaxis]
+    else:
+        numbers, misfit = as_lists(values, feature.width)
+        why = no_list(feature.width)
+    scaled, fine = _scaled(numbers, feature.shift, feature.scale)
+    into[:] = scaled
+    usable: NDArray[np.bool_] = np.all(fine, axis=1)
+    # A list lacks a value if one of its numbers is missing.
+    return None if usable.all() else _odd(numbers.sum(axis=1), usable, misfit, why)
+
+
+def _put_categories(
+    feature: Feature, values: Any, into: NDArray[Any], unseen: NDArray[np.int64]
+) -> _Odd:
+    if feature.kind == BOOLEAN:
+        texts, misfit = as_booleans(values)
+    else:
+        texts, misfit = as_texts(values), None
+    codes = pc.index_in(texts, pa.array(feature.categories, pa.string()))
+    known = mask_of(codes.is_valid())
+    into[np.flatnonzero(known), codes.drop_null().to_numpy()] = 1
+    missing = mask_of(texts.is_null())
+    if misfit is not None:
+        missing &= ~misfit
+    if feature.other:
+        into[~known & ~missing, -1] = 1
+    else:
+        unseen += ~known & ~missing
+    return _Odd(missing, misfit)
+
+
+def _missing_in(feature: Feature, _: int) -> Problem:
+    return Problem(feature.name, "is missing", missing=True)
+
+
+def _report(
+    problems: dict[int, Problem], where: NDArray[np.bool_], problem: Callable[[int], Problem]
+) -> None:
+    for i in np.flatnonzero(where).tolist():
+        if i not in problems:
+            problems[i] = problem(i)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,55 @@
+"""Precision, recall and F1 of each class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from boundary_forest.session.class_scores import ClassScore
+from boundary_forest.session.report.confusion import Name, by_value
+from boundary_forest.session.wording import count, percent, score
+
+MOST = 50  # classes, the largest
+
+
+@dataclass(frozen=True)
+class Line:
+    """A class: its name, the number of its rows and its scores; ``style`` is the bar's, of F1."""
+
+    name: Name
+    rows: str
+    precision: str
+    recall: str
+    f1: str
+    style: str
+
+
+@dataclass(frozen=True)
+class ClassTable:
+    """The table, as by_class.html writes it."""
+
+    note: str
+    lines: list[Line]
+
+
+def class_table(scores: Sequence[ClassScore]) -> ClassTable | None:
+    """Return the scores of the largest classes; None if nothing was answered."""
+    if not scores:
+        return None
+    largest = sorted(scores, key=lambda scored: (-scored.rows, scored.name))[:MOST]
+    note = "Precision: of the rows answered so, those that are; recall: of the rows that are, "
+    note += "those answered so; F1 is their harmonic mean."
+    if len(scores) > MOST:
+        note += f" The largest {MOST} of {count(len(scores))} classes."
+    return ClassTable(note, [_line(scored) for scored in by_value(largest, lambda s: s.name)])
+
+
+def _line(scored: ClassScore) -> Line:
+    return Line(
+        Name(scored.name),
+        count(scored.rows),
+        percent(scored.precision),
+        percent(scored.recall),
+        score(scored.f1),
+        f"width:{100 * scored.f1:.4g}%",
+    )
