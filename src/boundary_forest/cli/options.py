@@ -10,7 +10,7 @@ import typer
 from boundary_forest import ModelFileError
 from boundary_forest.cli.running import Job, run
 from boundary_forest.estimators.errors import JournalError
-from boundary_forest.estimators.metrics import METRICS
+from boundary_forest.estimators.metrics import ALIASES, METRICS, canonical
 from boundary_forest.frames.dialect import Dialect
 from boundary_forest.frames.problems import ColumnError
 from boundary_forest.session.problems import StreamError
@@ -153,7 +153,7 @@ Metric = Annotated[
     str | None,
     typer.Option(
         help="Distance between rows; others than euclidean imply --plain.  [default: euclidean]",
-        callback=_one_of(*sorted(set(METRICS) - {"inner_product", "minkowski"})),
+        callback=_one_of(*sorted({*METRICS, *ALIASES} - {"inner_product", "minkowski"})),
     ),
 ]
 Seed = Annotated[int | None, typer.Option(min=0, help="Seed of the forest.  [default: 0]")]
@@ -171,7 +171,7 @@ def forest_parameters(
     given = {
         "n_estimators": trees,
         "max_children": children,
-        "metric": metric,
+        "metric": canonical(metric),
         "random_state": seed,
     }
     return {name: value for name, value in given.items() if value is not None}
