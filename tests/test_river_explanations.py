@@ -1,13 +1,15 @@
-"""River classes explain their answers and tell what they have learned, as the estimators do."""
+"""River classes explain their answers, tell what they have learned, and save it."""
 
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from river import base
 
 from boundary_forest import BoundaryForestClassifier as SklearnClassifier
 from boundary_forest import BoundaryForestRegressor as SklearnRegressor
+from boundary_forest import load
 from boundary_forest.river import BoundaryForestClassifier, BoundaryForestRegressor
 
 RNG = np.random.default_rng(0)
@@ -60,3 +62,35 @@ def test_before_the_first_example_there_is_nothing_to_tell(model: type[base.Esti
     assert model().explain({"a": 1}) is None
     assert model().stats() == {}
     assert taught(model(seed=0), [1] * 120).stats()["examples_seen"] == 120
+
+
+@pytest.mark.parametrize("make", [BoundaryForestClassifier, BoundaryForestClassifier.for_tables])
+def test_a_saved_classifier_is_the_estimator_that_is_the_same_learner(make, tmp_path):
+    labels = [("odd", "even")[int(x > 0)] for x in X[:, 0]]
+    river = taught(make(seed=0), labels)
+    river.save(tmp_path / "model.bf")
+    other = load(tmp_path / "model.bf")
+    assert other.feature_names_in_.tolist() == NAMES
+    frame = pd.DataFrame(ROWS)
+    assert other.predict(frame).tolist() == river.predict_many(frame).tolist()
+    assert other.partial_fit(frame, labels).examples_seen == 240
+    plain = SklearnClassifier(**{**other.get_params(), "dtype": "float64"})
+    assert load(tmp_path / "model.bf").fingerprint() == plain.fit(frame, labels).fingerprint()
+
+
+def test_a_saved_regressor_answers_the_same(tmp_path):
+    river = taught(BoundaryForestRegressor(seed=0), X[:, 0].tolist())
+    river.save(tmp_path / "model.bf")
+    frame = pd.DataFrame([dict(zip(NAMES, QUERY, strict=True))])
+    assert load(tmp_path / "model.bf").predict(frame)[0] == river.predict_one(
+        frame.iloc[0].to_dict()
+    )
+
+
+def test_what_cannot_be_saved_is_told(tmp_path):
+    with pytest.raises(ValueError, match="before the first example"):
+        BoundaryForestClassifier().save(tmp_path / "model.bf")
+    mixed = taught(BoundaryForestClassifier(seed=0), [("a", 1)[i % 2] for i in range(120)])
+    with pytest.raises(TypeError, match="kind"):
+        mixed.save(tmp_path / "model.bf")
+    assert not (tmp_path / "model.bf").exists()

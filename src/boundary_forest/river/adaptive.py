@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from boundary_forest.estimators.adaptive import FOR_TABLES, importances_of, most_important
 from boundary_forest.estimators.explanation import Explanation
@@ -113,6 +115,47 @@ class AdaptiveRiverForest(RiverForest):
         1
         """
         return {} if self._forest is None else self._forest.stats()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the forest to a file.
+
+        :func:`boundary_forest.load` returns it as the scikit-learn estimator that is the same
+        learner: its columns are the features in order of appearance, by ``feature_names_in_``.
+        To get a River model back, pickle it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Raises
+        ------
+        ValueError
+            Before the first example.
+        TypeError
+            If labels are not of one kind that sorts.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import pandas as pd
+        >>> import boundary_forest
+        >>> from boundary_forest.river import BoundaryForestClassifier
+        >>> model = BoundaryForestClassifier(seed=0)
+        >>> model.learn_one({"size": 0}, "a")
+        >>> model.learn_one({"size": 9}, "b")
+        >>> path = tempfile.mkdtemp() + "/model.bf"
+        >>> model.save(path)
+        >>> boundary_forest.load(path).predict(pd.DataFrame({"size": [8]})).tolist()
+        ['b']
+        """
+        if self._forest is None:
+            raise ValueError("there is nothing to save before the first example")
+        self._forest.as_estimator(self._all_labels()).save(path)
+
+    def _all_labels(self) -> NDArray[Any]:
+        """Return all labels in order of their codes, or any target."""
+        return np.zeros(1)
 
     def _explanation(self, forest: NamedForest, x: dict[Any, Any]) -> Explanation:
         return forest.explanation(x, np.zeros(1))

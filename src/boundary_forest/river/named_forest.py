@@ -15,14 +15,17 @@ import math
 import re
 import struct
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import replace
 from numbers import Integral
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.copying import filled
 from boundary_forest.estimators.element_type import LARGEST_INTEGER
 from boundary_forest.estimators.explanation import Explanation, explanation_of
 from boundary_forest.estimators.fitted import Fitted, Forest, Settings, new_engine
@@ -167,6 +170,26 @@ class NamedForest:
         """
         policy = new_labels(self._estimator).encoded(labels, None, len(labels), 0)[1]
         return explanation_of(Fitted(self._engine, self._settings(), policy), self.columns.row(x))
+
+    def as_estimator(self, labels: NDArray[Any]) -> BaseBoundaryForest:
+        """A copy as the scikit-learn estimator that is the same learner.
+
+        ``labels`` are all classes in order of their codes, or any target. Columns to spare are left
+        out; the others have their features' names if all of these are text.
+        """
+        n = max(1, len(self.columns.of))
+        state = self._engine.snapshot().state()
+        for name in ("positions", "log_weights", "window_positions"):
+            if np.ndim(state[name]) == 2:
+                state[name] = np.ascontiguousarray(state[name][:, :n])
+        policy = new_labels(self._estimator).encoded(labels, None, len(labels), 0)[1]
+        settings = replace(self._settings(), n_features=n)
+        texts = all(isinstance(name, str) for name in self.columns.of)
+        names = np.array(list(self.columns.of), dtype=object) if texts and self.columns.of else None
+        estimator: BaseBoundaryForest = clone(self._estimator).set_params(random_state=self._seed)
+        empty = Fitted(new_engine(settings, policy), settings, policy, names)
+        estimator.fitted = filled(empty, state, positions="copied")
+        return estimator
 
     def neighbors(self, x: Mapping[Hashable, Any], n: int) -> tuple[list[float], list[int]]:
         """Distances and arrival numbers of the n nearest, nearest first."""
