@@ -166,6 +166,13 @@ class Explanation:
         ----------
         label_of : callable
             Takes a class, and returns what it is to be called.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(random_state=0).fit([[0], [9]], [0, 1])
+        >>> forest.explain([8]).relabelled(["small", "large"].__getitem__).answer
+        'large'
         """
         trees = (
             replace(
