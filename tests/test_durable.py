@@ -235,3 +235,15 @@ def test_a_batch_that_was_learned_is_acknowledged_whatever_its_snapshot_does(
     with open_durable(tmp_path) as forest:
         plain = task.taught().partial_fit(task.X_more, task.y_more)
         assert forest.fingerprint() == plain.fingerprint()
+
+
+def test_it_shows_what_it_is_and_what_it_can_do(tmp_path):
+    model = BoundaryForestClassifier(n_estimators=7, random_state=0)
+    with open_durable(tmp_path / "kept", model) as forest:
+        forest.partial_fit([[0], [9]], ["a", "b"])
+        assert repr(forest) == (
+            f"<DurableForest of {model!r} in {str(tmp_path / 'kept')!r}, 2 examples seen>"
+        )
+        assert {"predict_proba", "kneighbors", "explain", "snapshot", "note"} <= set(dir(forest))
+        assert all(hasattr(forest, name) for name in dir(forest) if name != "feature_names_in_")
+    assert repr(forest).endswith(", closed>")

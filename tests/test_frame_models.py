@@ -119,3 +119,23 @@ except ModuleNotFoundError as error:
     ).stdout.splitlines()
     assert out[0] == "b"
     assert "pip install boundary-forest[cli]" in out[1]
+
+
+def test_a_model_shows_what_it_predicts_and_from_how_much(model):
+    shown = "<FrameModel to classify 'label' from 4 columns, 200 rows learned, BoundaryForest"
+    assert repr(model).startswith(shown)
+
+
+def test_without_pyarrow_raw_rows_name_the_extra():
+    script = """
+import sys
+sys.modules["pyarrow"] = None
+try:
+    from boundary_forest.frames import FrameModel
+except ModuleNotFoundError as error:
+    print(error)
+"""
+    out = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    assert out == "raw rows need pyarrow: pip install boundary-forest[cli]\n"

@@ -152,6 +152,11 @@ def test_a_dialect_that_was_not_said_is_hinted_at(texts, hint):
     columns, table = chosen(texts * 10)
     assert columns.features[0].kind == "text"
     assert hint in warnings_about(columns, table)[0]
+    turned, table = chosen(texts[::-1] * 10)
+    assert (
+        f"such as {(texts[1] if ',' in texts[1] else texts[0])!r}"
+        in warnings_about(turned, table)[0]
+    )
     numeric, _ = chosen([*map(str, range(N))])
     assert hint in str(numeric.positions(pa.table({"a": texts[:1]})).problems[0])
 

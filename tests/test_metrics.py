@@ -14,7 +14,7 @@ from conftest import answers
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 
-from boundary_forest import BoundaryForestClassifier, BoundaryForestNeighbors
+from boundary_forest import BoundaryForestClassifier, BoundaryForestNeighbors, load
 
 COMPILED = "float64(CPointer(float64), CPointer(float64), int64)"
 # float32 distances carry the rounding of a float32 sum; cosine's 1 - x of numbers close to 1.
@@ -246,3 +246,20 @@ def test_a_metric_that_refers_to_its_forest_does_not_keep_it_alive():
     del forest
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize(("alias", "name"), [("l1", "manhattan"), ("l2", "euclidean")])
+def test_scikit_learns_short_names_are_the_same_metrics(alias, name, tmp_path):
+    X, _ = positions("float64", 5)
+    y = np.arange(len(X)) % 3
+    forests = (BoundaryForestClassifier(metric=m, random_state=0) for m in (alias, name))
+    short, long = (forest.fit(X, y) for forest in forests)
+    assert short.metric == alias
+    assert short.fingerprint() == long.fingerprint()
+    short.save(tmp_path / "model.bf")
+    assert load(tmp_path / "model.bf").partial_fit(X, y).examples_seen == 2 * len(X)
+
+
+def test_the_short_name_of_the_euclidean_metric_takes_weights():
+    X, _ = positions("float64", 3)
+    BoundaryForestClassifier(metric="l2", feature_weights=[1, 2, 3]).fit(X, np.arange(len(X)) % 3)

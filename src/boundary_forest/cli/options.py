@@ -14,7 +14,7 @@ from boundary_forest import ModelFileError
 from boundary_forest.cli.running import Job, run
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.estimators.lifetimes import LONGEST, SHORTEST, checked_lifetimes
-from boundary_forest.estimators.metrics import METRICS
+from boundary_forest.estimators.metrics import ALIASES, METRICS, canonical
 from boundary_forest.frames.columns import MISSING, SCALES
 from boundary_forest.frames.dialect import Dialect
 from boundary_forest.frames.problems import ColumnError
@@ -23,7 +23,7 @@ from boundary_forest.session.settings import WARMUP
 from boundary_forest.session.sources import FORMATS
 
 _NAME = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>[^,\s](?:[^,]*[^,\s])?))\s*(?:,|$)')
-_METRICS = sorted(set(METRICS) - {"inner_product", "minkowski"})
+_METRICS = sorted({*METRICS, *ALIASES} - {"inner_product", "minkowski"})
 
 
 def _one_of(*allowed: str, **more: Any) -> Any:
@@ -254,7 +254,7 @@ def forest_parameters(
         "max_stored": max_stored,
         "n_estimators": trees,
         "max_children": children,
-        "metric": metric,
+        "metric": canonical(metric),
         "random_state": seed,
         "epsilon": epsilon if epsilon in (None, "auto") else float(epsilon),
         "offline": offline or None,

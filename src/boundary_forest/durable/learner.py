@@ -222,6 +222,15 @@ class DurableForest:
             raise AttributeError(f"a durable forest has no {name}")
         return getattr(self.model, name)
 
+    def __dir__(self) -> list[str]:
+        of_model = (name for name in dir(self.model) if not name.startswith("_"))
+        return sorted({*super().__dir__(), *of_model})
+
+    def __repr__(self) -> str:
+        closed = ", closed" if self._closed else ""
+        seen = f"{self.examples_seen:,} examples seen"
+        return f"<DurableForest of {self.model!r} in {str(self.path)!r}, {seen}{closed}>"
+
     def snapshot(self) -> None:
         """Save the forest, and empty the journal that it makes needless."""
         with self._saving:  # an older snapshot must not take the place of a newer one

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.lifetimes import checked_lifetimes
+from boundary_forest.estimators.metrics import canonical
 
 ADAPTIVE_CONSTRAINTS: dict[str, list[Any]] = {
     "feature_weights": ["array-like", StrOptions({"learned"}), None],
@@ -159,7 +160,7 @@ def check_adaptive(parameters: Mapping[str, Any]) -> None:
     weights = parameters.get("feature_weights")
     if weights is None:
         return
-    if parameters["metric"] != "euclidean":
+    if canonical(parameters["metric"]) != "euclidean":
         raise ValueError(
             f"feature_weights needs metric='euclidean', got {parameters['metric']!r}: scale the "
             "columns of X instead"

@@ -25,7 +25,7 @@ from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.forgetting import forget_examples
 from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.estimators.learning import checked_batch, learn, prepared
-from boundary_forest.estimators.metrics import METRICS, engine_metric
+from boundary_forest.estimators.metrics import ALIASES, METRICS, engine_metric
 from boundary_forest.estimators.queries import QueryMixin
 from boundary_forest.estimators.turns import Turns
 
@@ -36,7 +36,7 @@ _NOT_COPIED = ("_fitted", "_recorder", "_turns")
 PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     "n_estimators": [Interval(Integral, 1, 1_000_000, closed="both")],
     "max_children": [Interval(Integral, 2, 2**32 - 2, closed="both"), None],
-    "metric": [StrOptions(set(METRICS)), callable],
+    "metric": [StrOptions({*METRICS, *ALIASES}), callable],
     "metric_params": [dict, None],
     "dtype": [StrOptions({"auto", *ELEMENT_TYPES})],
     "offline": ["boolean"],

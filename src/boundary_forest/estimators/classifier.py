@@ -36,9 +36,9 @@ class BoundaryForestClassifier(
         Most children a node may have (k). None is unlimited, and then a query costs a power of the
         number of examples instead of its logarithm.
     metric : str or callable, default="euclidean"
-        "euclidean", "manhattan", "chebyshev", "minkowski" (with ``metric_params={"p": p}``),
-        "cosine", "hamming" or "canberra"; a function of two float64 arrays; or a compiled function
-        with an ``address``, such as numba's ``cfunc`` of signature
+        "euclidean" or "l2", "manhattan" or "l1", "chebyshev", "minkowski" (with
+        ``metric_params={"p": p}``), "cosine", "hamming" or "canberra"; a function of two float64
+        arrays; or a compiled function with an ``address``, such as numba's ``cfunc`` of signature
         ``float64(CPointer(float64), CPointer(float64), int64)``.
     metric_params : dict or None, default=None
         Further arguments of the metric.

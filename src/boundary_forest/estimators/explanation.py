@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -157,6 +158,35 @@ class Explanation:
             ],
             "importances": dict(self.importances),
         }
+
+    def relabelled(self, label_of: Callable[[Any], Any]) -> Explanation:
+        """Return the same with other names for the classes.
+
+        Parameters
+        ----------
+        label_of : callable
+            Takes a class, and returns what it is to be called.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(random_state=0).fit([[0], [9]], [0, 1])
+        >>> forest.explain([8]).relabelled(["small", "large"].__getitem__).answer
+        'large'
+        """
+        trees = (
+            replace(
+                tree, steps=tuple(replace(step, label=label_of(step.label)) for step in tree.steps)
+            )
+            for tree in self.trees
+        )
+        return replace(
+            self,
+            answer=label_of(self.answer),
+            trees=tuple(trees),
+            shares=tuple(replace(share, label=label_of(share.label)) for share in self.shares),
+            examples=tuple(replace(e, label=label_of(e.label)) for e in self.examples),
+        )
 
     def paths(self) -> str:
         """Return a line for each tree: the stored examples from its root to where it ends.

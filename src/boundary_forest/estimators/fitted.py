@@ -19,7 +19,7 @@ from boundary_forest import _core
 from boundary_forest.estimators.engine_state import trees_in
 from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.estimators.lifetimes import as_written, lifetimes_of
-from boundary_forest.estimators.metrics import engine_metric
+from boundary_forest.estimators.metrics import canonical, engine_metric
 
 Forest = _core.Forest
 Tree = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -74,7 +74,7 @@ class Settings:
         return cls(
             n_estimators=int(parameters["n_estimators"]),
             max_children=None if max_children is None else int(max_children),
-            metric=parameters["metric"],
+            metric=canonical(parameters["metric"]),
             metric_params=None if metric_params is None else dict(metric_params),
             adaptive={
                 name: _WRITTEN[name](parameters[name]) if name in _WRITTEN else parameters[name]

@@ -16,13 +16,19 @@ import numpy as np
 from boundary_forest import _core
 
 METRICS = tuple(_core.metric_names())
+ALIASES = {"l1": "manhattan", "l2": "euclidean"}  # as scikit-learn calls them, too
 
 COMPILED_SIGNATURE = "(float64*, float64*, int64) -> float64"
 
 
+def canonical(metric: Any) -> Any:
+    """Return a metric under its own name; a callable as it is."""
+    return ALIASES.get(metric, metric) if isinstance(metric, str) else metric
+
+
 def engine_metric(metric: Any, metric_params: dict[str, Any] | None) -> tuple[Any, float]:
     """Return the metric as the engine takes it: a name, address or function; and minkowski's p."""
-    params = dict(metric_params or {})
+    params, metric = dict(metric_params or {}), canonical(metric)
     if callable(metric):
         if not hasattr(metric, "address"):
             _check_arguments(metric, params)

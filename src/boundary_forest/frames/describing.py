@@ -75,7 +75,9 @@ def _about(feature: Feature, columns: Columns, table: Any) -> Iterator[str]:
     texts = as_texts(values).drop_null()
     hint = dialect_hint(texts) if columns.dialect.is_plain else None
     if hint is not None:
-        yield f"column {name!r} has categories such as {texts[0].as_py()!r}; {hint} to read numbers"
+        misfit = as_numbers(texts)[1]
+        odd = texts[0 if misfit is None else int(misfit.argmax())].as_py()
+        yield f"column {name!r} has categories such as {odd!r}; {hint} to read numbers"
     elif len(feature.categories) > MANY_CATEGORIES:
         different = len(texts.unique())
         each = "each encoded as a feature"

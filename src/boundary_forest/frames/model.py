@@ -94,6 +94,12 @@ class FrameModel:
         columns = choose(table, Options(target=target))
         return cls(empty_forest(columns.task, **parameters), columns).partial_fit(table)
 
+    def __repr__(self) -> str:
+        columns = self.columns
+        n = len(columns.features)
+        task = f"{columns.task} {columns.target!r} from {n} column{'' if n == 1 else 's'}"
+        return f"<FrameModel to {task}, {self.examples_seen:,} rows learned, {self.forest!r}>"
+
     @property
     def attachments(self) -> dict[str, Any]:
         """What a file or a durable folder must hold beside the forest, as JSON values."""

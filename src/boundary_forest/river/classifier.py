@@ -13,8 +13,11 @@ from river import base
 
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.classifier import BoundaryForestClassifier as SklearnClassifier
+from boundary_forest.estimators.explanation import Explanation
+from boundary_forest.estimators.labels.class_table import as_labels
 from boundary_forest.river.adaptive import AdaptiveRiverForest
 from boundary_forest.river.base import check_lengths
+from boundary_forest.river.named_forest import NamedForest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -292,6 +295,13 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
             return pd.Series([None] * len(X), index=X.index, dtype=object)
         codes = self._forest.predict(X, self._n_threads())
         return pd.Series([self._labels[int(code)] for code in codes], index=X.index)
+
+    def _all_labels(self) -> NDArray[Any]:
+        return as_labels(self._labels)
+
+    def _explanation(self, forest: NamedForest, x: dict[Any, Any]) -> Explanation:
+        explanation = forest.explanation(x, np.arange(len(self._labels)))
+        return explanation.relabelled(self._labels.__getitem__)
 
     @contextmanager
     def _naming(self, labels: list[Any]) -> Iterator[None]:

@@ -15,16 +15,20 @@ import math
 import re
 import struct
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import replace
 from numbers import Integral
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.copying import filled
 from boundary_forest.estimators.element_type import LARGEST_INTEGER
-from boundary_forest.estimators.fitted import Forest, Settings, new_engine
+from boundary_forest.estimators.explanation import Explanation, explanation_of
+from boundary_forest.estimators.fitted import Fitted, Forest, Settings, new_engine
 from boundary_forest.estimators.learning import new_labels
 
 if TYPE_CHECKING:
@@ -159,6 +163,34 @@ class NamedForest:
         shares: NDArray[np.float64] = self._engine.estimate(self.columns.rows(X), n_jobs)
         return shares
 
+    def explanation(self, x: Mapping[Hashable, Any], labels: NDArray[Any]) -> Explanation:
+        """Why the forest answers as it does; classes are known by their codes.
+
+        ``labels`` are the codes of all classes in order, or any target.
+        """
+        policy = new_labels(self._estimator).encoded(labels, None, len(labels), 0)[1]
+        return explanation_of(Fitted(self._engine, self._settings(), policy), self.columns.row(x))
+
+    def as_estimator(self, labels: NDArray[Any]) -> BaseBoundaryForest:
+        """A copy as the scikit-learn estimator that is the same learner.
+
+        ``labels`` are all classes in order of their codes, or any target. Columns to spare are left
+        out; the others have their features' names if all of these are text.
+        """
+        n = max(1, len(self.columns.of))
+        state = self._engine.snapshot().state()
+        for name in ("positions", "log_weights", "window_positions"):
+            if np.ndim(state[name]) == 2:
+                state[name] = np.ascontiguousarray(state[name][:, :n])
+        policy = new_labels(self._estimator).encoded(labels, None, len(labels), 0)[1]
+        settings = replace(self._settings(), n_features=n)
+        texts = all(isinstance(name, str) for name in self.columns.of)
+        names = np.array(list(self.columns.of), dtype=object) if texts and self.columns.of else None
+        estimator: BaseBoundaryForest = clone(self._estimator).set_params(random_state=self._seed)
+        empty = Fitted(new_engine(settings, policy), settings, policy, names)
+        estimator.fitted = filled(empty, state, positions="copied")
+        return estimator
+
     def neighbors(self, x: Mapping[Hashable, Any], n: int) -> tuple[list[float], list[int]]:
         """Distances and arrival numbers of the n nearest, nearest first."""
         distances, arrivals, _ = self._engine.neighbors(self.columns.row(x), n, 1)
@@ -176,10 +208,14 @@ class NamedForest:
         """How many examples were learned."""
         return int(self._engine.seen)
 
+    def stats(self) -> dict[str, Any]:
+        """What was learned and what it cost."""
+        return dict(self._engine.stats())
+
     @property
     def n_bytes(self) -> int:
         """The engine's memory, in bytes."""
-        return int(self._engine.stats()["bytes"]["total"])
+        return int(self.stats()["bytes"]["total"])
 
     def _widen(self, columns: Columns) -> None:
         if columns.width > self.columns.width:
@@ -188,15 +224,17 @@ class NamedForest:
             self._engine.widen(columns.width)
         self.columns = columns
 
-    def _make_engine(self) -> Forest:
-        settings = Settings.of(
+    def _settings(self) -> Settings:
+        return Settings.of(
             vars(self._estimator),
             element_type=ELEMENT_TYPE,
             n_features=self.columns.width,
             label_length=1,
             seed=self._seed,
         )
-        return new_engine(settings, new_labels(self._estimator))
+
+    def _make_engine(self) -> Forest:
+        return new_engine(self._settings(), new_labels(self._estimator))
 
     def __getstate__(self) -> dict[str, Any]:
         return {
