@@ -211,3 +211,31 @@ def test_the_paper_s_parameters_work_with_forgetting(element_type):
             assert one.fingerprint() == learner.fingerprint()
             assert learner.kneighbors(X[:5], 3)[0].shape == (5, 3)
             assert learner.explain(X[0]) is not None
+
+
+class FailingMetric:
+    """Manhattan's distance, that fails once in so many calls."""
+
+    def __init__(self):
+        self.left = 10**9
+
+    def __call__(self, x, y):
+        self.left -= 1
+        if self.left == 0:
+            raise ArithmeticError("no distance")
+        return float(np.abs(x - y).sum())
+
+
+@pytest.mark.parametrize("calls", [1, 20, 150, 700, 2500])
+def test_a_call_that_fails_while_trees_come_and_go_is_taken_back(calls):
+    X, y = stream("classify")
+    params = {"metric": FailingMetric(), "feature_weights": None, "forgetting": [None, 3, 16]}
+    learner = forest("classify", max_stored=40, **params).partial_fit(X[:30], y[:30])
+    params["metric"].left = calls
+    before = learner.fingerprint()
+    with pytest.raises(ValueError, match="no distance"):
+        learner.partial_fit(X[30:400], y[30:400])
+    assert learner.fingerprint() == before
+    params["metric"].left = 10**9
+    untroubled = forest("classify", max_stored=40, **params).partial_fit(X[:200], y[:200])
+    assert learner.partial_fit(X[30:200], y[30:200]).fingerprint() == untroubled.fingerprint()
