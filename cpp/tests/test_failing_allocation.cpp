@@ -81,7 +81,7 @@ bool same_forest(BoundaryForest& a, BoundaryForest& b, const Stream& stream) {
          a.apply(stream.rows(0, 20), Run{}).values == b.apply(stream.rows(0, 20), Run{}).values;
 }
 
-// `call` is made of a forest that has learned `before` rows and fails at each allocation in turn.
+// Learning n rows after `before` others fails at each allocation in turn; of a long call at many.
 void learns_whatever_fails(const Stream& stream, std::size_t before, std::size_t n, bool held) {
   const Params& params = stream.params;
   const Ids first = ids_for(params, 0, before);
@@ -91,7 +91,7 @@ void learns_whatever_fails(const Stream& stream, std::size_t before, std::size_t
   std::size_t learned = 0;
   learn_named(*whole, stream, 0, stream.n, learned, ids_for(params, 0, stream.n));
   for (const bool from_there_on : {false, true}) {
-    for (long at = 0;; ++at) {
+    for (long at = 0;; at += n > 100 ? 1 + at / 32 : 1) {
       const auto forest = forest_for(params);
       learn_named(*forest, stream, 0, before, learned, first);
       const auto holder = held ? std::make_unique<Snapshot>(*forest) : nullptr;
@@ -193,6 +193,42 @@ CASE("trees that come and go may run out of memory anywhere") {
         learn(*forest, stream, 250, 50);
         CHECK(same_forest(*forest, *whole, stream));
       }
+}
+
+CASE("forests that forget may run out of memory anywhere") {
+  for (const Task task : {Task::classes, Task::numbers}) {
+    Params params = params_for(task, 3, 3, 2);
+    params.lifetimes = {0, 4, 20};
+    params.max_stored = 20;
+    params.vote_weights = VoteWeights::automatic;
+    params.ids = IdKind::text;
+    learns_whatever_fails(cube(params, 160, 5), 30, 110, false);
+  }
+}
+
+CASE("forgetting on request may run out of memory anywhere") {
+  Params params = params_for(Task::classes, 3, 3, 3);
+  params.ids = IdKind::integer;
+  const Stream stream = cube(params, 300, 5);
+  const auto taught = [&] {
+    auto forest = forest_for(params);
+    std::size_t learned = 0;
+    learn_named(*forest, stream, 0, 250, learned, ids_for(params, 0, 250));
+    return forest;
+  };
+  Ids some = taught()->state().examples.ids;
+  some.integers.resize(some.integers.size() / 3);
+  const auto whole = taught();
+  CHECK(whole->forget(some, Run{}).empty());
+  for (const bool from_there_on : {false, true})
+    for (long at = 0;; ++at) {
+      const auto forest = taught();
+      const BoundaryForest::State before = forest->state();
+      if (!fails_at(at, from_there_on, [&] { forest->forget(some, Run{}); })) break;
+      CHECK(same(forest->state(), before));
+      CHECK(forest->forget(some, Run{}).empty());
+      CHECK(same_forest(*forest, *whole, stream));
+    }
 }
 
 CASE("a query that runs out of memory harms nothing") {
