@@ -26,6 +26,7 @@ from benchmarks.sections import (
     mnist,
     persistence,
     prequential,
+    streams,
     tables,
 )
 from boundary_forest.paper.machine import described
@@ -36,6 +37,7 @@ SECTIONS: dict[str, Any] = {
     "learned": learned,
     "crossover": crossover,
     "prequential": prequential,
+    "streams": streams,
     "hypercube": hypercube,
     "persistence": persistence,
     "durable": durable,

@@ -8,10 +8,10 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import contest, data, harness, report
+from benchmarks import contest, data, drift, harness, report, streaming
 from benchmarks.__main__ import main
 from benchmarks.harness import Settings
-from benchmarks.sections import crossover, hypercube, mnist, prequential
+from benchmarks.sections import crossover, hypercube, mnist, prequential, streams
 from boundary_forest.paper import laws, timing
 
 N = [round(n) for n in np.geomspace(1e4, 1e6, 9)]
@@ -178,6 +178,66 @@ def test_memory_is_judged_by_growth_only_where_there_is_enough():
 
 def test_slices_cut_all_rows():
     assert list(prequential.slices(5, 2)) == [slice(0, 2), slice(2, 4), slice(4, 5)]
+
+
+@pytest.mark.parametrize("name", drift.GENERATED)
+def test_a_stream_that_drifts_has_the_same_rows_for_the_same_seed(name):
+    pytest.importorskip("river")
+    once, again, other = (drift.generated(name, 60, seed) for seed in (1, 1, 2))
+    assert np.array_equal(once.X, again.X)
+    assert np.array_equal(once.y, again.y)
+    assert not np.array_equal(once.X, other.X)
+
+
+@pytest.mark.parametrize("name", ["SEA", "Agrawal"])
+def test_a_second_concept_repeats_no_row_of_the_first(name):
+    pytest.importorskip("river")
+    assert len(np.unique(drift.generated(name, 400, 1).X, axis=0)) == 400
+
+
+def test_the_first_row_is_a_mistake_and_later_ones_are_answered_before_they_are_learned():
+    class Last:
+        y = None
+
+        def partial_fit(self, X, y):
+            self.y = y[-1]
+
+        def predict_then_learn(self, X, y):
+            answers = np.concatenate([[self.y], y[:-1]])
+            self.y = y[-1]
+            return answers
+
+    stream = drift.Stream("five", np.zeros((5, 1)), np.array([0, 0, 1, 1, 1]))
+    losses, _ = streaming.by_forest(Last(), stream, lambda row: None)
+    assert losses.tolist() == [1, 0, 1, 0, 0]
+
+
+def test_targets_of_streams_compare_with_the_run_of_the_same_learner():
+    def part(ours, never, arf):
+        rows = {
+            streams.OURS: {"loss": ours, "rows_s": 42.0},
+            streams.NEVER: {"loss": never, "rows_s": 42.0},
+            streams.ARF: {"loss": arf, "rows_s": 2.0},
+            streams.RIVER: {"loss": ours, "rows_s": 14.0},
+        }
+        return {"is_real": True, "rows": rows}
+
+    seven = {name: part(0.1, 0.2, 0.2) for name in (*drift.GENERATED, *drift.REAL)}
+    seven["SEA"] = part(0.22, 0.2, 0.2)
+    long = {"rows_s_end": 9.0, "rows_s_at": 10.0, "growth": 0.06}
+    result = {"seven": seven, "shuffled": {}, "regression": {}, "long": long}
+    met = {aim["what"]: aim["met"] for aim in streams.targets(result, Settings())}
+    assert met == {
+        "mean accuracy - ARF's": True,
+        "the same where it is least": False,
+        "for_streams(): least rows/s / ARF's": True,
+        "through River: least rows/s / ARF's": False,
+        "electricity: accuracy": True,
+        "covtype: accuracy": False,
+        "long run: growth of memory": False,
+        "long run: rows/s, end / first tenth": True,
+    }
+    assert streams.targets(result, Settings(smoke=True)) == []
 
 
 def test_the_exit_code_is_that_of_the_answers(tmp_path, monkeypatch, capsys):
