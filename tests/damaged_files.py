@@ -70,7 +70,7 @@ def samples(folder, n=120):
             X[:20], np.arange(20) % 3
         ),
         "columns": FrameModel.from_rows(raw_rows(n), "kind", **few),
-        "replaced": replaced(BoundaryForestNeighbors(**few).fit(X, ids=np.arange(n))),
+        "replaced": replaced(BoundaryForestNeighbors(**few).fit(X)),
     }
     made = {}
     for name, forest in kinds.items():

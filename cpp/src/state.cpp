@@ -262,7 +262,7 @@ Adaptation BoundaryForest::restored_adaptation(const State& state) const {
   adaptation.losses = state.tree_losses;
   require(adaptation.errors.empty() ? state.vote_rule == adaptation.rule
                                     : state.vote_rule < vote_rules(params_).size(),
-          "vote_rule does not fit the parameters");
+          "vote_power does not fit the parameters");
   adaptation.rule = static_cast<std::uint8_t>(state.vote_rule);
   Window& window = adaptation.window;
   const std::vector<Arrival>& arrivals = state.window.arrivals;

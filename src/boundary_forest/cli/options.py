@@ -183,17 +183,13 @@ Plain = Annotated[
 ]
 Trees = Annotated[
     int | None,
-    typer.Option(
-        min=1,
-        help="Number of trees.",
-        show_default="100; 64 with --forgetting; 50 if plain or not euclidean",
-    ),
+    typer.Option(min=1, help="Number of trees.", show_default="100; 50 if plain or not euclidean"),
 ]
 Forgetting = Annotated[
     str | None,
     typer.Option(
         help="For how many rows each tree answers, before one that has learned later rows takes "
-        "its place: auto, or numbers separated by commas, with never among them.",
+        "its place: auto, or numbers separated by commas, with never among them. Implies 64 trees.",
         callback=_lifetimes,
         metavar="LIFETIMES",
     ),
