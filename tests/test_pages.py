@@ -1,0 +1,76 @@
+"""README.md and the pages under docs/: code runs, what is shown is so, links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from boundary_forest import BoundaryForestClassifier
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+CODE = re.compile(r"^```python\n(.*?)^```", flags=re.M | re.S)
+N_DIGITS = 1797
+
+
+def named(page):
+    return str(page.relative_to(ROOT))
+
+
+def run(page):
+    """Run each block of code on its own, as a reader would who copies it."""
+    blocks = CODE.findall(page.read_text())
+    for block in blocks:
+        exec(compile(block, str(page), "exec"), {"__name__": "example"})
+    return len(blocks)
+
+
+def anchors(page):
+    """The headings of a page as GitHub names them in links."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    headings = [re.sub(r"[^\w\- ]", "", h.lower()) for h in re.findall(r"^#+ (.*)$", text, re.M)]
+    return {heading.replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if CODE.search(p.read_text())], ids=named)
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    BoundaryForestClassifier().fit([[0], [9]], ["a", "b"]).save("model.bf")  # format.md reads one
+    assert run(page) > 0
+
+
+def test_the_readme_shows_what_its_code_prints(capsys):
+    assert run(README) == 1
+    printed = capsys.readouterr().out
+    shown = re.search(
+        r"^```python\n.*?^```\n+```\n(.*?)^  \.\.\.\n```", README.read_text(), re.M | re.S
+    )
+    assert shown[1].count("\n") > 5
+    assert printed.startswith(shown[1])
+
+
+def test_the_example_row_by_row_makes_few_mistakes(capsys):
+    run(ROOT / "docs" / "guide.md")
+    found = re.search(r"(\d+) of (\d+) predictions were wrong", capsys.readouterr().out)
+    assert int(found[1]) < 80  # seen: 58
+    assert int(found[2]) == N_DIGITS - 1
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_lead_somewhere(page):
+    links = re.findall(r"\]\((?!https?:)([^)\s]*)\)", page.read_text())
+    lost = []
+    for link in links:
+        path, _, heading = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (heading and heading not in anchors(target)):
+            lost.append(link)
+    assert lost == []
+
+
+def test_the_readme_leads_to_every_page():
+    linked = set(re.findall(r"\]\((docs/\w[\w-]*\.md)", README.read_text()))
+    assert linked == {named(page) for page in PAGES if page.parent.name == "docs"}
