@@ -32,7 +32,7 @@ def test_help_has_choices_defaults_and_metrics(name):
         "--format": "csv|ndjson|parquet|arrow|libsvm|npz The source's format. [default: (detec",
         "--trees": "[default: (100; 50 if plain or not euclidean)]",
         "--children": "[default: (50)]",
-        "--metric": "canberra, chebyshev, cosine, euclidean, hamming, manhattan.",
+        "--metric": "canberra, chebyshev, cosine, euclidean, hamming, l1, l2, manhattan.",
         "--epsilon": "[default: (auto)]",
         "--seed": "[default: (0)]",
         "--threads": "[default: 1]",
