@@ -63,20 +63,19 @@ std::vector<Nearby> nearest_rows(std::span<const double> weights,
                                  std::size_t n_threads) {
   constexpr std::size_t together = 10;
   constexpr std::size_t tile = StandardisedRows::tile;
-  std::vector<float> scales;
-  for (const double weight : weights) scales.push_back(static_cast<float>(std::sqrt(weight)));
+  constexpr double far = std::numeric_limits<double>::infinity();  // so is NaN, as in a descent
+  const StandardisedRows::Weighted weighted(rows, weights);
   std::vector<Nearby> near(queries.size());
   parallel_for((queries.size() + together - 1) / together, n_threads, [&](std::size_t part) {
     const std::size_t end = std::min((part + 1) * together, queries.size());
-    float reduced[tile];
+    double reduced[tile];
     for (std::size_t begin = 0; begin < rows.size(); begin += tile) {
-      const std::size_t n = std::min(tile, rows.size() - begin);
       for (std::size_t i = part * together; i < end; ++i) {
-        rows.distances(queries[i].x, scales, begin, reduced);
+        const std::size_t n = weighted.distances(queries[i].x, begin, reduced);
         for (std::size_t j = 0; j < n; ++j) {
           const auto row = static_cast<std::uint32_t>(begin + j);
-          if (reduced[j] <= near[i].all[n_near - 1].reduced && row != queries[i].row)
-            near[i].consider({reduced[j], row});
+          if (!(reduced[j] > near[i].all[n_near - 1].reduced) && row != queries[i].row)
+            near[i].consider({std::isnan(reduced[j]) ? far : reduced[j], row});
         }
       }
     }
