@@ -79,5 +79,5 @@ def _over_time(recorded: Sequence[tuple[int, dict[str, float]]]) -> Chart:
         x_tick=short,
         x_write=lambda x: f"{counted(round(x), 'row')} learned",
         group="importances",
-        note="Those that were largest at some time. Weights are learned anew at each doubling.",
+        note="Those that were largest at some time, looked at whenever the rows have doubled.",
     )
