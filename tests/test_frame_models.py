@@ -16,6 +16,7 @@ from boundary_forest.files import write_model
 from boundary_forest.files.loading import describe, verify
 from boundary_forest.files.saving import contents_of
 from boundary_forest.frames import FrameModel
+from boundary_forest.frames.dialect import Dialect
 
 
 @pytest.fixture
@@ -139,3 +140,11 @@ except ModuleNotFoundError as error:
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
     ).stdout
     assert out == "raw rows need pyarrow: pip install boundary-forest[cli]\n"
+
+
+@pytest.mark.parametrize(
+    "content", ["x", [], 3, None, {"sep": 3}, {"header": "no"}, {"speed": "x"}]
+)
+def test_a_dialect_that_is_none_is_refused(content):
+    with pytest.raises((TypeError, ValueError)):
+        Dialect.from_json(content)

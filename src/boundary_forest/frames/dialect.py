@@ -80,6 +80,8 @@ class Dialect:
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Self:
         """Return the dialect in JSON; ValueError or TypeError if it is not one."""
+        if not isinstance(content, dict):
+            raise ValueError(f"its dialect is {str(content)[:40]!r}")
         for field in fields(cls):
             kind = bool if field.name == "header" else str
             if not isinstance(content.get(field.name), kind | None):
