@@ -57,25 +57,69 @@ void bring_up_to_date(double& mean, double value, Arrival n_before, double memor
 
 }  // namespace
 
-// The mistakes or squared errors of an answer by these weights, by output. A class is right if no other
-// has as large a share: so the order of classes does not matter.
-void BoundaryForest::errors_of(std::span<const Leaf> v, const Ballot& ballot, const double* label,
-                               std::span<double> errors) const {
-  StackMemory memory;
-  if (votes()) {
+// What the trees said of one row, so that several ballots can weigh it.
+class BoundaryForest::Heard {
+ public:
+  Heard(const BoundaryForest& forest, std::span<const Leaf> v, std::pmr::memory_resource* memory)
+      : store_(forest.store_),
+        v_(v),
+        votes_(forest.votes()),
+        d_(forest.distances(v, memory)),
+        weights_(v.size(), memory),
+        codes_(memory),
+        places_(memory),
+        shares_(memory) {
+    if (forest.params_.estimator == Estimator::nearest)
+      closest_ = store_.label(nearest(v, store_).example);
+    if (!votes_) return;
+    for (const Leaf& v_i : v) {
+      const double code = *store_.label(v_i.example);
+      const auto place = std::find(codes_.begin(), codes_.end(), code) - codes_.begin();
+      if (place == std::ssize(codes_)) codes_.push_back(code);
+      places_.push_back(static_cast<std::uint32_t>(place));
+    }
+  }
+
+  // The mistakes or squared errors of the answer, by output. A class is right if no other has as
+  // large a share: so the order of classes does not matter.
+  void errors(const Ballot& ballot, const double* label, std::span<double> errors) {
+    std::ranges::copy(d_, weights_.begin());
+    const double sum = shepard_weights(weights_, ballot);
+    if (votes_) {
+      errors[0] = is_right(*label, sum) ? 0.0 : 1.0;
+      return;
+    }
+    if (closest_ != nullptr)
+      std::copy_n(closest_, errors.size(), errors.begin());
+    else
+      shepard_mean(v_, weights_, sum, store_, errors);
+    for (std::size_t c = 0; c < errors.size(); ++c)
+      errors[c] = (errors[c] - label[c]) * (errors[c] - label[c]);
+  }
+
+ private:
+  bool is_right(double code, double sum) {
+    shares_.assign(codes_.size(), 0.0);
+    for (std::size_t i = 0; i < places_.size(); ++i) shares_[places_[i]] += weights_[i];
     double right = 0.0;
     double wrong = 0.0;
-    for (const Vote& vote : E_vote(v, ballot, &memory)) {
-      double& side = vote.code == *label ? right : wrong;
-      side = std::max(side, vote.share);
+    for (std::size_t place = 0; place < codes_.size(); ++place) {
+      double& side = codes_[place] == code ? right : wrong;
+      side = std::max(side, shares_[place] / sum);
     }
-    errors[0] = right > wrong ? 0.0 : 1.0;
-    return;
+    return right > wrong;
   }
-  E_label(v, ballot, errors);
-  for (std::size_t c = 0; c < errors.size(); ++c)
-    errors[c] = (errors[c] - label[c]) * (errors[c] - label[c]);
-}
+
+  const ExampleStore& store_;
+  const std::span<const Leaf> v_;
+  const bool votes_;
+  const double* closest_ = nullptr;  // the label of the closest, if it alone is the answer
+  const std::pmr::vector<double> d_;
+  std::pmr::vector<double> weights_;
+  std::pmr::vector<double> codes_;          // the classes that trees name, in order of appearance
+  std::pmr::vector<std::uint32_t> places_;  // of each tree's class among them
+  std::pmr::vector<double> shares_;
+};
 
 // The answers of every rule to the staged examples from `first` on are held against their labels.
 void BoundaryForest::try_votes(Slot first, std::span<const Leaf> v) {
@@ -86,8 +130,10 @@ void BoundaryForest::try_votes(Slot first, std::span<const Leaf> v) {
   for (std::size_t y = 0; y * n_T < v.size(); ++y) {
     const double* label = store_.label(first + static_cast<Slot>(y));
     double* sums = progress_.adaptation.errors.data();
+    StackMemory memory_of_row;
+    Heard heard(*this, v.subspan(y * n_T, n_T), &memory_of_row);
     for (const VoteRule& rule : vote_rules(params_)) {
-      errors_of(v.subspan(y * n_T, n_T), {rule.power}, label, errors);
+      heard.errors({rule.power}, label, errors);
       for (const double error : errors) *sums++ += error;
     }
   }
@@ -111,9 +157,13 @@ void BoundaryForest::judge(Arrival a, const double* label, std::span<const Leaf>
   const Arrival n_before = a - params_.n_T;
   std::vector<double> factors;
   double* mean = adaptation.errors.data();
+  Heard heard(*this, v, &memory);
+  VoteRule last;
   for (const VoteRule& rule : vote_rules(params_)) {
-    vote_factors(rule, adaptation.losses, params_, factors);
-    errors_of(v, {rule.power, factors}, label, errors);
+    if (rule.skill != last.skill || rule.lasting != last.lasting)
+      vote_factors(rule, adaptation.losses, params_, factors);
+    last = rule;
+    heard.errors({rule.power, factors}, label, errors);
     bring_up_to_date(*mean++, total(), n_before, rule_memory);
   }
   const double* least = std::min_element(adaptation.errors.data(), mean);

@@ -342,8 +342,7 @@ class BoundaryForest : private Forkable {
   void learn_weights(Arrival n_rows, const Run& run);
   void try_votes(Slot first, std::span<const Leaf> v);
   std::uint8_t best_rule() const;
-  void errors_of(std::span<const Leaf> v, const Ballot& ballot, const double* label,
-                 std::span<double> errors) const;
+  class Heard;
   void judge(Arrival a, const double* label, std::span<const Leaf> v, const Spread& before);
   std::shared_ptr<const TreeSettings> settings_with(const LogWeights& log_weights) const;
   void grow_successors(Arrival step, Arrival steps, const Run& run);
