@@ -1,6 +1,7 @@
 #include "boundary_forest/weight_learning.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -17,7 +18,7 @@ namespace {
 constexpr std::size_t fewest_rows = 125;    // to learn from and to choose by
 constexpr std::size_t n_near = 10;          // neighbours that estimate a label
 constexpr int n_steps = 30;                 // of the descent
-constexpr std::size_t rows_per_step = 100;  // half as many where weights are learned often
+constexpr std::size_t rows_per_step = 100;  // at most; half of it where weights are learned often
 constexpr double first_step = 14.0;         // its largest component, e^0.6; later steps fall to 0
 constexpr double lowest = -184.0;           // beside the largest: e^-8
 constexpr double farthest = 8.0;            // standard deviations; outliers must not decide
@@ -63,19 +64,24 @@ std::vector<Nearby> nearest_rows(std::span<const double> weights,
                                  std::size_t n_threads) {
   constexpr std::size_t together = 10;
   constexpr std::size_t tile = StandardisedRows::tile;
-  constexpr double far = std::numeric_limits<double>::infinity();  // so is NaN, as in a descent
-  const StandardisedRows::Weighted weighted(rows, weights);
+  std::vector<float> scales;
+  for (const double weight : weights) scales.push_back(static_cast<float>(std::sqrt(weight)));
+  const StandardisedRows weighted = rows.scaled(scales);
+  std::vector<float> x;
+  for (const Estimated& query : queries)
+    for (std::size_t f = 0; f < scales.size(); ++f) x.push_back(query.x[f] * scales[f]);
   std::vector<Nearby> near(queries.size());
   parallel_for((queries.size() + together - 1) / together, n_threads, [&](std::size_t part) {
     const std::size_t end = std::min((part + 1) * together, queries.size());
-    double reduced[tile];
+    float reduced[tile];
     for (std::size_t begin = 0; begin < rows.size(); begin += tile) {
       for (std::size_t i = part * together; i < end; ++i) {
-        const std::size_t n = weighted.distances(queries[i].x, begin, reduced);
-        for (std::size_t j = 0; j < n; ++j) {
-          const auto row = static_cast<std::uint32_t>(begin + j);
-          if (!(reduced[j] > near[i].all[n_near - 1].reduced) && row != queries[i].row)
-            near[i].consider({std::isnan(reduced[j]) ? far : reduced[j], row});
+        const auto bound = static_cast<float>(near[i].all[n_near - 1].reduced);
+        std::uint32_t left = weighted.compare(x.data() + i * scales.size(), begin, bound, reduced);
+        for (; left != 0; left &= left - 1) {
+          const auto j = static_cast<std::uint32_t>(std::countr_zero(left));
+          const auto row = static_cast<std::uint32_t>(begin) + j;
+          if (row != queries[i].row) near[i].consider({reduced[j], row});
         }
       }
     }
@@ -312,7 +318,7 @@ class Learning {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> keyed(rows_.size());
     for (std::uint32_t i = 0; i < keyed.size(); ++i)
       keyed[i] = {hash64(seed_, window_.end(), step, arrivals_[i]), i};
-    const std::size_t n = std::min(forgets_ ? rows_per_step / 2 : rows_per_step, keyed.size());
+    const std::size_t n = std::min(forgets_ ? rows_per_step / 2 : rows_per_step, keyed.size() / 7);
     std::nth_element(keyed.begin(), keyed.begin() + static_cast<std::ptrdiff_t>(n) - 1,
                      keyed.end());
     std::vector<std::uint32_t> chosen;

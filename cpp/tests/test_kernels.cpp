@@ -421,6 +421,31 @@ CASE("rows measured together are as far away as rows measured alone") {
         }
 }
 
+CASE("rows of a tile are as far away as rows measured alone, and those within the bound are told") {
+  constexpr std::size_t tile = kernels::rows_per_tile;
+  std::mt19937_64 random(9);
+  for (const kernels::InstructionSet& set : kernels::instruction_sets())
+    for (const std::size_t n : lengths()) {
+      const Row query = random_row(ElementType::float32, n, random);
+      std::vector<float> x(query.held.begin(), query.held.end());
+      std::vector<float> columns(n * tile);
+      std::vector<double> alone;
+      for (std::size_t j = 0; j < tile; ++j) {
+        const Row row = random_row(ElementType::float32, n, random);
+        for (std::size_t f = 0; f < n; ++f) columns[f * tile + j] = static_cast<float>(row.held[f]);
+        alone.push_back(distance(set, Formula::euclidean, query, row));
+      }
+      for (const float bound : {static_cast<float>(alone[5]), 0.0F, static_cast<float>(inf)}) {
+        float sums[tile];
+        const std::uint32_t near = set.compare_tile(x.data(), columns.data(), n, bound, sums);
+        for (std::size_t j = 0; j < tile; ++j) {
+          CHECK_EQ(static_cast<double>(sums[j]), alone[j]);
+          CHECK_EQ((near >> j & 1) == 1, !(alone[j] > bound));
+        }
+      }
+    }
+}
+
 CASE("minkowski with p = 1 and p = 2 is manhattan and euclidean, and other p < 1 are refused") {
   std::mt19937_64 random(7);
   const Row x = random_row(ElementType::float32, 37, random);

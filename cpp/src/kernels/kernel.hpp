@@ -86,10 +86,20 @@ struct CodeKernels {
                           const float* errors);
 };
 
+// Rows of float32 by columns, for one row against a tile of others (tiles.hpp): feature f of row j of a
+// tile is columns[f * rows_per_tile + j].
+constexpr std::size_t rows_per_tile = 32;
+
+// sums[j] becomes the sum over n features of (x - y)^2 for row y = j of the tile, as the kernel of
+// Formula::euclidean has it. Returns, as bit j, whether !(sums[j] > bound).
+using TileKernel = std::uint32_t (*)(const float* x, const float* columns, std::size_t n,
+                                     float bound, float* sums);
+
 struct InstructionSet {
   std::string name;
   Table table;
   CodeKernels codes;
+  TileKernel compare_tile;
 };
 
 InstructionSet scalar();

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from boundary_forest.reference.metrics import Distances, Row, added, weighted_euclidean
+from boundary_forest.reference.metrics import Row, added, in_lanes
 from boundary_forest.reference.randomness import hash64
 
 Logs = list[int]  # logarithms of weights; an empty list is the plain metric
@@ -23,7 +23,7 @@ Neighbours = list[tuple[float, int]]  # (d^2, row), the nearest first
 WINDOW = 4000  # arrivals
 FEWEST_ROWS = 125
 NEIGHBOURS = 10
-STEPS, ROWS_PER_STEP = 30, 100
+STEPS, ROWS_PER_STEP = 30, 100  # at most, half of it where weights are learned often
 FIRST_STEP = 14.0  # sixteenths of an octave: e^0.6
 LOWEST = -184.0  # beside the largest: e^-8
 FARTHEST = 8.0  # standard deviations
@@ -71,8 +71,8 @@ def in_order(terms: Any) -> Row:
     return np.add.accumulate(terms, axis=0)[-1]
 
 
-def nearest(d: Distances, y: Row, X: Any, leave_out: int = -1) -> Neighbours:
-    reduced = d(y, X)
+def nearest(y: Row, X: Any, leave_out: int = -1) -> Neighbours:
+    reduced = in_lanes((y - X) * (y - X))
     order = np.argsort(reduced, kind="stable")
     return [(reduced[i], int(i)) for i in order[order != leave_out][:NEIGHBOURS]]
 
@@ -180,10 +180,10 @@ class Learning:
         u = np.zeros(Z.shape[1])
         for step in range(STEPS):
             weights = weights_of(rounded(u))
-            d = weighted_euclidean(weights)
+            scaled = Z * np.sqrt(weights).astype(np.float32)
             terms = []
             for i in self.rows_of_step(step):
-                near = nearest(d, Z[i], Z, leave_out=i)
+                near = nearest(scaled[i], scaled, leave_out=i)
                 _, pulls = error_and_pulls(near, self.C, self.C[i], classes=self.classes)
                 apart = Z[i].astype(np.float64) - Z[[j for _, j in near]]
                 terms.append(np.array(pulls)[:, None] * (apart * apart))
@@ -198,7 +198,7 @@ class Learning:
         def key(i: int) -> int:
             return hash64(self.seed, self.seen, step, self.begin + i)
 
-        n = ROWS_PER_STEP // 2 if self.forgets else ROWS_PER_STEP
+        n = min(ROWS_PER_STEP // 2 if self.forgets else ROWS_PER_STEP, self.cut // 7)
         return sorted(sorted(range(self.cut), key=key)[:n])
 
     def scaled(self, u: Logs) -> Logs:
@@ -219,10 +219,10 @@ class Learning:
         """Of weights of raw features; they are compared as standardised ones too."""
         raw = logs or [0] * len(self.base)
         u = [clamped(log - base) for log, base in zip(raw, self.base, strict=True)]
-        d, known = weighted_euclidean(weights_of(u)), self.Z[: self.cut]
+        Z = self.Z * np.sqrt(weights_of(u)).astype(np.float32)
         return added(
-            error_and_pulls(nearest(d, z, known), self.C, c, classes=self.classes)[0]
-            for z, c in zip(self.Z[self.cut :], self.C[self.cut :], strict=True)
+            error_and_pulls(nearest(z, Z[: self.cut]), self.C, c, classes=self.classes)[0]
+            for z, c in zip(Z[self.cut :], self.C[self.cut :], strict=True)
         )
 
 
