@@ -2,6 +2,7 @@
 // grown anew from the newer half of its own. So what is stored longest goes first, and an example goes
 // when the last tree that has it is cut.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "boundary_forest/boundary_forest.hpp"
@@ -54,7 +55,10 @@ void BoundaryForest::replace(std::size_t i, std::span<const Slot> slots, const R
   const QueryRows examples(store_, slots);
   const Sieves sieves(examples, plain_, std::span(&anew, 1),
                       [](const Grown& one) { return &*one.tree; });
-  grow(anew, examples, own_order(*anew.tree, slots), epsilon_now(), sieves.of(*anew.tree), run);
+  std::vector<std::uint32_t> all(slots.size());
+  std::iota(all.begin(), all.end(), 0);
+  grow(anew, examples, own_order(*anew.tree, slots, all), epsilon_now(), sieves.of(*anew.tree),
+       run);
   anew.cost += std::exchange(trees_[i].cost, Counts{});
   std::swap(trees_[i], anew);
   replaced_.push_back(std::move(anew));

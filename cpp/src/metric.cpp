@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "code_sieve.hpp"
+#include "column_sieve.hpp"
 #include "kernels/kernel.hpp"
 #include "kernels/power.hpp"
 
@@ -51,6 +52,8 @@ class BuiltInMetric final : public Metric {
 
   std::unique_ptr<Sieve> sieve(const QueryRows& block) const override {
     const bool squares = formula_ == Formula::euclidean || formula_ == Formula::weighted_euclidean;
+    if (squares && stored_ != ElementType::uint8 && n_features_ <= ColumnSieve::most_features)
+      return std::make_unique<ColumnSieve>(*this, block, stored_, scales32_, scales_);
     if (squares && n_features_ <= kernels::most_coded_features)
       return std::make_unique<CodeSieve>(*this, block, stored_, scales_);
     return Metric::sieve(block);

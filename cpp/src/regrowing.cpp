@@ -119,22 +119,24 @@ void BoundaryForest::grow_from_stored(std::span<Grown> anew, const Run& run) {
   const std::size_t n_threads = params_.label_function ? 1 : threads(run);
   parallel_for(anew.size(), n_threads, [&](std::size_t i) {
     const BoundaryTree& tree = *anew[i].tree;
-    std::vector<std::uint32_t> order = own_order(tree, slots);
-    std::erase_if(order, [&](std::uint32_t j) {
-      return !params_.learns(tree.place(), store_.arrival(slots[j]));
-    });
-    if (order.empty()) order.push_back(0);
-    grow(anew[i], examples, order, epsilon_now(), sieves.of(tree), run);
+    std::vector<std::uint32_t> learned;
+    for (std::uint32_t j = 0; j < slots.size(); ++j)
+      if (params_.learns(tree.place(), store_.arrival(slots[j]))) learned.push_back(j);
+    if (learned.empty()) learned.push_back(0);
+    grow(anew[i], examples, own_order(tree, slots, learned), epsilon_now(), sieves.of(tree), run);
   });
 }
 
-// The order in which a tree that is grown anew is shown stored examples: by hash64(seed, place,
-// generation, arrival).
+// The order in which a tree that is grown anew is shown stored examples, given by their numbers among
+// the slots: by hash64(seed, place, generation, arrival).
 std::vector<std::uint32_t> BoundaryForest::own_order(const BoundaryTree& tree,
-                                                     std::span<const Slot> slots) const {
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> keyed(slots.size());
-  for (std::uint32_t j = 0; j < slots.size(); ++j)
-    keyed[j] = {hash64(params_.seed, tree.place(), tree.generation(), store_.arrival(slots[j])), j};
+                                                     std::span<const Slot> slots,
+                                                     std::span<const std::uint32_t> shown) const {
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> keyed;
+  keyed.reserve(shown.size());
+  for (const std::uint32_t j : shown)
+    keyed.emplace_back(
+        hash64(params_.seed, tree.place(), tree.generation(), store_.arrival(slots[j])), j);
   std::sort(keyed.begin(), keyed.end());
   std::vector<std::uint32_t> order;
   order.reserve(keyed.size());

@@ -14,7 +14,7 @@ namespace boundary_forest {
 
 class StandardisedRows {
  public:
-  static constexpr std::size_t tile = kernels::rows_per_tile;
+  static constexpr std::size_t tile = 32;  // rows
 
   explicit StandardisedRows(std::size_t n_features) : D_(n_features) {}
 
@@ -39,16 +39,16 @@ class StandardisedRows {
 
   // sums[j] becomes the squared distance from x to row begin + j, where `begin` begins a tile.
   // Returns, as bit j, whether it is not above `bound`.
-  std::uint32_t compare(const float* x, std::size_t begin, float bound, float* sums) const {
-    const std::uint32_t near = compare_tile_(x, values_.data() + begin * D_, D_, bound, sums);
-    return n_ - begin < tile ? near & ((std::uint32_t{1} << (n_ - begin)) - 1) : near;
+  std::uint64_t compare(const float* x, std::size_t begin, float bound, float* sums) const {
+    const std::uint64_t near = kernels::instruction_set().columns.floats(
+        x, nullptr, {values_.data() + begin * D_, tile, D_}, bound, sums);
+    return n_ - begin < tile ? near & ((std::uint64_t{1} << (n_ - begin)) - 1) : near;
   }
 
  private:
   std::size_t D_;
   std::size_t n_ = 0;
   std::vector<float> values_;
-  kernels::TileKernel compare_tile_ = kernels::instruction_set().compare_tile;
 };
 
 }  // namespace boundary_forest

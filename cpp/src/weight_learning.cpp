@@ -26,29 +26,32 @@ constexpr double farthest = 8.0;            // standard deviations; outliers mus
 // where the estimate finds both alike.
 constexpr double reluctance = 1.0 + 1.0 / 64.0;
 
-struct Neighbour {
-  double reduced;
-  std::uint32_t row;
+// The nearest rows of a query, by (distance, arrival). Squares are not negative, so that the bits of a
+// float32 are ordered as it is: both together are one number.
+class Nearby {
+ public:
+  Nearby() { std::fill_n(keys_, n_near, key(std::numeric_limits<float>::infinity(), nothing)); }
 
-  bool operator<(const Neighbour& other) const {
-    return reduced != other.reduced ? reduced < other.reduced : row < other.row;
+  float reduced(std::size_t j) const {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(keys_[j] >> 32));
   }
-};
+  std::uint32_t row(std::size_t j) const { return static_cast<std::uint32_t>(keys_[j]); }
+  float farthest() const { return reduced(n_near - 1); }
 
-// The nearest rows of a query, by (distance, arrival).
-struct Nearby {
-  Neighbour all[n_near];
-
-  Nearby() {
-    std::fill_n(all, n_near, Neighbour{std::numeric_limits<double>::infinity(), nothing});
-  }
-
-  void consider(const Neighbour& candidate) {
-    if (!(candidate < all[n_near - 1])) return;
+  void consider(float reduced, std::uint32_t row) {
+    const std::uint64_t candidate = key(reduced, row);
+    if (candidate >= keys_[n_near - 1]) return;
     std::size_t place = n_near - 1;
-    for (; place > 0 && candidate < all[place - 1]; --place) all[place] = all[place - 1];
-    all[place] = candidate;
+    for (; place > 0 && candidate < keys_[place - 1]; --place) keys_[place] = keys_[place - 1];
+    keys_[place] = candidate;
   }
+
+ private:
+  static std::uint64_t key(float reduced, std::uint32_t row) {
+    return std::uint64_t{std::bit_cast<std::uint32_t>(reduced)} << 32 | row;
+  }
+
+  std::uint64_t keys_[n_near];
 };
 
 // A row to be estimated, which is not its own neighbour if it is among the rows.
@@ -76,12 +79,12 @@ std::vector<Nearby> nearest_rows(std::span<const double> weights,
     float reduced[tile];
     for (std::size_t begin = 0; begin < rows.size(); begin += tile) {
       for (std::size_t i = part * together; i < end; ++i) {
-        const auto bound = static_cast<float>(near[i].all[n_near - 1].reduced);
-        std::uint32_t left = weighted.compare(x.data() + i * scales.size(), begin, bound, reduced);
+        std::uint64_t left =
+            weighted.compare(x.data() + i * scales.size(), begin, near[i].farthest(), reduced);
         for (; left != 0; left &= left - 1) {
           const auto j = static_cast<std::uint32_t>(std::countr_zero(left));
           const auto row = static_cast<std::uint32_t>(begin) + j;
-          if (row != queries[i].row) near[i].consider({reduced[j], row});
+          if (row != queries[i].row) near[i].consider(reduced[j], row);
         }
       }
     }
@@ -160,16 +163,16 @@ class Labels {
     for (double& scale : scale_) scale = scale > 0.0 ? 1.0 / std::sqrt(scale / n) : 0.0;
   }
   double of(const Nearby& near, std::size_t j, std::size_t c) const {
-    return known_[near.all[j].row * length_ + c];
+    return known_[near.row(j) * length_ + c];
   }
 
   // The kernel's shares, and how steeply it falls at each neighbour. If h is 0, the neighbours at
   // distance 0 alone count.
   static void weigh(const Nearby& near, double* shares, double* steepness) {
-    const double h = near.all[(n_near - 1) / 2].reduced;
+    const double h = near.reduced((n_near - 1) / 2);
     double sum = 0.0;
     for (std::size_t j = 0; j < n_near; ++j) {
-      const double reduced = near.all[j].reduced;
+      const double reduced = near.reduced(j);
       const double q = reduced == h ? 2.0 : 1.0 + reduced / h;
       shares[j] = h == 0.0 ? static_cast<double>(reduced == 0.0) : 1.0 / (q * q);
       steepness[j] = h == 0.0 || std::isinf(reduced) ? 0.0 : 2.0 / (h * q);
@@ -278,7 +281,7 @@ class Learning {
         labels_.error(near[i], window_.label(arrivals_[chosen[i]]), pulls);
         for (std::size_t j = 0; j < n_near; ++j) {
           const float* x = position(chosen[i]);
-          const float* y = position(near[i].all[j].row);
+          const float* y = position(near[i].row(j));
           for (std::size_t f = 0; f < D_; ++f) {
             const double apart = static_cast<double>(x[f]) - static_cast<double>(y[f]);
             gradient[f] += pulls[j] * (apart * apart);

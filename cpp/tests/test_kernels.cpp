@@ -421,29 +421,42 @@ CASE("rows measured together are as far away as rows measured alone") {
         }
 }
 
-CASE("rows of a tile are as far away as rows measured alone, and those within the bound are told") {
-  constexpr std::size_t tile = kernels::rows_per_tile;
+template <class T>
+void check_columns(kernels::ColumnKernels::Kernel<T> compare, const kernels::InstructionSet& set,
+                   ElementType type, std::size_t n, const T* scales, std::mt19937_64& random) {
+  constexpr std::size_t n_rows = 48;
+  const Row query = random_row(type, n, random);
+  const std::vector<T> x(query.held.begin(), query.held.end());
+  std::vector<T> values(n * n_rows);
+  std::vector<double> alone;
+  for (std::size_t j = 0; j < n_rows; ++j) {
+    const Row row = random_row(type, n, random);
+    for (std::size_t f = 0; f < n; ++f) values[f * n_rows + j] = static_cast<T>(row.held[f]);
+    alone.push_back(distance(
+        set, scales == nullptr ? Formula::euclidean : Formula::weighted_euclidean, query, row));
+  }
+  for (const double bound : {alone[5], 0.0, inf}) {
+    T sums[n_rows];
+    const std::uint64_t near =
+        compare(x.data(), scales, {values.data(), n_rows, n}, static_cast<T>(bound), sums);
+    for (std::size_t j = 0; j < n_rows; ++j) {
+      CHECK_EQ(static_cast<double>(sums[j]), alone[j]);
+      CHECK_EQ((near >> j & 1) == 1, !(alone[j] > bound));
+    }
+  }
+}
+
+CASE(
+    "rows by columns are as far away as rows measured alone, and those within the bound are told") {
   std::mt19937_64 random(9);
   for (const kernels::InstructionSet& set : kernels::instruction_sets())
-    for (const std::size_t n : lengths()) {
-      const Row query = random_row(ElementType::float32, n, random);
-      std::vector<float> x(query.held.begin(), query.held.end());
-      std::vector<float> columns(n * tile);
-      std::vector<double> alone;
-      for (std::size_t j = 0; j < tile; ++j) {
-        const Row row = random_row(ElementType::float32, n, random);
-        for (std::size_t f = 0; f < n; ++f) columns[f * tile + j] = static_cast<float>(row.held[f]);
-        alone.push_back(distance(set, Formula::euclidean, query, row));
+    for (const std::size_t n : lengths())
+      for (const bool scaled : {false, true}) {
+        check_columns<float>(set.columns.floats, set, ElementType::float32, n,
+                             scaled ? weighted.scales32.data() : nullptr, random);
+        check_columns<double>(set.columns.doubles, set, ElementType::float64, n,
+                              scaled ? weighted.scales64.data() : nullptr, random);
       }
-      for (const float bound : {static_cast<float>(alone[5]), 0.0F, static_cast<float>(inf)}) {
-        float sums[tile];
-        const std::uint32_t near = set.compare_tile(x.data(), columns.data(), n, bound, sums);
-        for (std::size_t j = 0; j < tile; ++j) {
-          CHECK_EQ(static_cast<double>(sums[j]), alone[j]);
-          CHECK_EQ((near >> j & 1) == 1, !(alone[j] > bound));
-        }
-      }
-    }
 }
 
 CASE("minkowski with p = 1 and p = 2 is manhattan and euclidean, and other p < 1 are refused") {

@@ -348,7 +348,8 @@ class BoundaryForest : private Forkable {
   void grow_successors(Arrival step, Arrival steps, const Run& run);
   void grow_from_stored(std::span<Grown> anew, const Run& run);
   void take_over();
-  std::vector<std::uint32_t> own_order(const BoundaryTree& tree, std::span<const Slot> slots) const;
+  std::vector<std::uint32_t> own_order(const BoundaryTree& tree, std::span<const Slot> slots,
+                                       std::span<const std::uint32_t> shown) const;
   std::uint32_t next_generation(std::uint32_t place) const;
   std::vector<char> find_in_window(const Ids& ids, std::vector<Arrival>& arrivals) const;
   void forget_slots(std::span<const char> forgotten, const Run& run);

@@ -1,10 +1,10 @@
 // The portable kernels, compiled for AVX2.
 #include "codes.hpp"
+#include "columns.hpp"
 #include "lanes.hpp"
-#include "tiles.hpp"
 
 namespace boundary_forest::kernels {
 
-InstructionSet avx2() { return {"avx2", kernel_for, code_kernels, compare_tile}; }
+InstructionSet avx2() { return {"avx2", kernel_for, code_kernels, column_kernels}; }
 
 }  // namespace boundary_forest::kernels

@@ -86,20 +86,33 @@ struct CodeKernels {
                           const float* errors);
 };
 
-// Rows of float32 by columns, for one row against a tile of others (tiles.hpp): feature f of row j of a
-// tile is columns[f * rows_per_tile + j].
-constexpr std::size_t rows_per_tile = 32;
+// Up to most_columned_rows rows by columns (columns.hpp): feature f of row j is values[f * n + j].
+template <class T>
+struct Columns {
+  const T* values;
+  std::size_t n;  // rows, filled up so that a column is a multiple of column_bytes
+  std::size_t n_features;
+};
 
-// sums[j] becomes the sum over n features of (x - y)^2 for row y = j of the tile, as the kernel of
-// Formula::euclidean has it. Returns, as bit j, whether !(sums[j] > bound).
-using TileKernel = std::uint32_t (*)(const float* x, const float* columns, std::size_t n,
-                                     float bound, float* sums);
+constexpr std::size_t most_columned_rows = 64;
+constexpr std::size_t column_bytes = 64;
+
+struct ColumnKernels {
+  // sums[j] becomes the squared distance of x to row j, as the kernel of Formula::euclidean has it, or
+  // with scales that of Formula::weighted_euclidean, but that it may be NaN where that is infinite.
+  // Returns, as bit j, whether !(sums[j] > bound).
+  template <class T>
+  using Kernel = std::uint64_t (*)(const T* x, const T* scales, const Columns<T>& rows, T bound,
+                                   T* sums);
+  Kernel<float> floats;
+  Kernel<double> doubles;
+};
 
 struct InstructionSet {
   std::string name;
   Table table;
   CodeKernels codes;
-  TileKernel compare_tile;
+  ColumnKernels columns;
 };
 
 InstructionSet scalar();

@@ -1,0 +1,39 @@
+// The sieve of the Euclidean metric for short rows of floats: a node's children are laid out by columns
+// for the group that is compared with them, so that one row's distances come side by side, without the
+// sum over lanes that each would need alone.
+#pragma once
+
+#include "boundary_forest/sieve.hpp"
+#include "kernels/kernel.hpp"
+
+namespace boundary_forest {
+
+class ColumnSieve final : public Sieve {
+ public:
+  // Longer rows gain more by codes.
+  static constexpr std::size_t most_features = 32;
+
+  // `scales` has the root of each feature's weight, or nothing; it must outlive this.
+  ColumnSieve(const Metric& d, const QueryRows& block, ElementType stored,
+              std::span<const float> scales32, std::span<const double> scales64);
+
+  std::size_t sift(std::span<const std::uint32_t> queries, std::span<const std::byte* const> rows,
+                   std::span<double> bounds, Workspace& workspace,
+                   std::vector<Candidate>& found) const override;
+
+ private:
+  template <class T>
+  void sift_as(kernels::ColumnKernels::Kernel<T> compare, const T* scales,
+               std::span<const std::uint32_t> queries, std::span<const std::byte* const> rows,
+               std::span<double> bounds, Workspace& workspace, std::vector<Candidate>& found) const;
+
+  const QueryRows& block_;
+  const PlainSieve plain_;
+  const ElementType stored_;
+  const std::size_t D_;    // features
+  bool same_type_ = true;  // all queries' as the stored rows'; else they are compared in double
+  const std::span<const float> scales32_;
+  const std::span<const double> scales64_;
+};
+
+}  // namespace boundary_forest
