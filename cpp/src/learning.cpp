@@ -97,7 +97,9 @@ void BoundaryForest::BFTrain(Slot first, std::size_t n, const Run& run, Leaf* v)
   const Sieves sieves(
       examples, plain_, trees_, [](const Grown& grown) { return &*grown.tree; },
       progress_.adaptation.settings->d.get());
-  const Block block{examples, epsilon, sieves, v};
+  std::vector<LastAsked::End> ends;
+  if (n == 1) ends = last_asked_.recall(publication_.newest().number, bytes_of(examples, 0));
+  const Block block{examples, epsilon, sieves, v, ends};
   if (params_.forgets()) return train_places(block, run);
   for_each_tree(run, [&](std::size_t i, Grown& grown) {
     train(grown, block, 0, static_cast<std::uint32_t>(n), i);
@@ -131,6 +133,13 @@ void BoundaryForest::train(Grown& grown, const Block& block, std::uint32_t begin
   for (std::uint32_t y = begin; y < end; ++y) {
     const std::uint64_t seen = progress_.seen + y;
     if (!asked && !learns(y)) continue;
+    if (grown.answering && !block.ends.empty()) {
+      const LastAsked::End& end = block.ends[i];
+      if (learns(y)) tree.learn(block.examples.slot(y), end.node, block.epsilon[y]);
+      if (asked) block.v[y * n_T + i] = end.at;
+      grown.cost.comparisons += end.compared;
+      continue;
+    }
     const Leaf v_i = learns(y)
                          ? tree.BTTrain(block.examples, y, seen, block.epsilon[y], grown.cost)
                          : tree.BTQuery({block.examples, y, seen, tree.size()}, grown.cost).second;

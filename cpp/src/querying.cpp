@@ -27,6 +27,8 @@ void BoundaryForest::BFQuery(const QueryRows& queries, const Version& version, L
   }
   StackMemory memory;
   std::pmr::vector<Counts> costs(n_T, &memory);
+  const bool alone = queries.size() == 1 && queries.position(0).type == params_.element_type;
+  std::pmr::vector<LastAsked::End> ends(alone && !may_fail() ? n_T : 0, &memory);
   const std::span<const TreeVersion> answering(version.trees.data(), n_T);
   const Sieves sieves(queries, plain_, answering, [](const TreeVersion& of) { return of.tree; });
   parallel_for(n_T, threads(run), [&](std::size_t i) {
@@ -40,10 +42,18 @@ void BoundaryForest::BFQuery(const QueryRows& queries, const Version& version, L
         v[row * n_T + i] = block.endings()[row].at;
       return;
     }
-    for (std::size_t row = 0; row < queries.size(); ++row)
-      v[row * n_T + i] = tree.BTQuery({queries, row, version.seen, n_nodes}, costs[i]).second;
+    for (std::size_t row = 0; row < queries.size(); ++row) {
+      const auto [node, at] = tree.BTQuery({queries, row, version.seen, n_nodes}, costs[i]);
+      v[row * n_T + i] = at;
+      if (!ends.empty()) ends[i] = {node, at, costs[i].comparisons};
+    }
   });
   for (const Counts& of_tree : costs) cost += of_tree;
+  if (!ends.empty()) last_asked_.remember(version.number, bytes_of(queries, 0), ends);
+}
+
+std::span<const std::byte> BoundaryForest::bytes_of(const QueryRows& rows, std::size_t i) const {
+  return {rows.position(i).data, params_.n_features * size_of(params_.element_type)};
 }
 
 // Before the n_T-th example there are no trees: the exact nearest of those that have arrived, ties

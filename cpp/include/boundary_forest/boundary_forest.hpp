@@ -29,6 +29,7 @@
 #include "boundary_forest/example_store.hpp"
 #include "boundary_forest/forking.hpp"
 #include "boundary_forest/label_metric.hpp"
+#include "boundary_forest/last_asked.hpp"
 #include "boundary_forest/lifetimes.hpp"
 #include "boundary_forest/metric.hpp"
 #include "boundary_forest/query_rows.hpp"
@@ -271,6 +272,7 @@ class BoundaryForest : private Forkable {
     std::span<const double> epsilon;
     const Sieves& sieves;
     Leaf* v;
+    std::span<const LastAsked::End> ends = {};  // of a single row, if it was asked just now
   };
   struct Place;  // see renewing.cpp
 
@@ -282,6 +284,8 @@ class BoundaryForest : private Forkable {
   void train_place(Place& place, const Block& block, std::size_t i) const;
   void BFQuery(const QueryRows& queries, const Version& version, Leaf* v, const Run& run,
                Counts& cost);
+
+  std::span<const std::byte> bytes_of(const QueryRows& rows, std::size_t i) const;
 
   // E on the examples that the trees found, in its two forms; see combine.hpp.
   std::pmr::vector<Vote> E_vote(std::span<const Leaf> v, const Ballot& ballot,
@@ -408,6 +412,7 @@ class BoundaryForest : private Forkable {
   const bool plain_;  // see plain_path()
   ExampleStore store_;
   Publication publication_;
+  LastAsked last_asked_;
 
   // The learner's side, ahead of what is published; guarded by learning_.
   struct Progress {
