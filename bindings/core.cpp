@@ -287,6 +287,14 @@ class Forest {
     all["evaluations"] = evaluations;
     all["bytes"] = bytes;
     all["instruction_set"] = instruction_set();
+    if (forest_->params().forgets()) {
+      nb::dict turnover;
+      turnover["generations"] = nb::cast(stats.turnover.generations);
+      turnover["ages"] = nb::cast(stats.turnover.ages);
+      turnover["losses"] = nb::cast(stats.turnover.losses);
+      turnover["rule"] = stats.turnover.rule;
+      all["turnover"] = turnover;
+    }
     return all;
   }
 

@@ -30,13 +30,30 @@ Stats BoundaryForest::stats() {
               store_.example_bytes(),
               store_.id_bytes(),
               0,
-              version.adaptation.window.bytes()};
+              version.adaptation.window.bytes(),
+              {}};
   if (!version.planted) stats.nodes.assign(params_.n_held(), 0);
   for (const auto& [tree, n_nodes, generation, answering] : version.trees) {
     if (answering) stats.nodes.push_back(n_nodes);
     stats.tree_bytes += tree->bytes();
   }
+  if (params_.forgets() && version.planted) stats.turnover = turnover(version);
   return stats;
+}
+
+Stats::Turnover BoundaryForest::turnover(const Version& version) const {
+  Stats::Turnover out;
+  for (const auto& [tree, n_nodes, generation, answering] : version.trees) {
+    if (!answering) continue;
+    Arrival oldest = version.seen;
+    for (NodeId v = 0; v < n_nodes; ++v)
+      oldest = std::min(oldest, store_.arrival(tree->example(v)));
+    out.generations.push_back(generation);
+    out.ages.push_back(version.seen - oldest);
+  }
+  out.losses = version.adaptation.losses;
+  out.rule = version.adaptation.rule;
+  return out;
 }
 
 double BoundaryForest::label_deviation() {

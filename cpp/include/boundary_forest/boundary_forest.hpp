@@ -129,6 +129,14 @@ struct Stats {
   std::size_t id_bytes = 0;
   std::size_t tree_bytes = 0;
   std::size_t window_bytes = 0;  // of the last arrivals, if weights are learned from them
+  // Of a forest that forgets: what became of the trees that answer, by place.
+  struct Turnover {
+    std::vector<std::uint32_t> generations;  // how many trees have stood there before
+    std::vector<Arrival> ages;               // arrivals since the oldest example that it has
+    std::vector<double> losses;              // recent means, if votes are judged
+    std::uint8_t rule = 0;                   // in use, among vote_rules()
+  };
+  Turnover turnover;
 };
 
 class Sieves;
@@ -386,6 +394,7 @@ class BoundaryForest : private Forkable {
   Examples examples_at(std::span<const Slot> slots, bool with_positions = true) const;
   std::vector<Slot> living(const Version& version) const;
   State state_of(const Version& version, std::span<const Slot> living, bool with_positions);
+  Stats::Turnover turnover(const Version& version) const;
   void put_adaptation(const Version& version, State& state) const;
   Adaptation restored_adaptation(const State& state) const;
   std::vector<std::shared_ptr<const TreeSettings>> restored_settings(const State& state) const;

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.lifetimes import checked_lifetimes
 from boundary_forest.estimators.metrics import canonical
+from boundary_forest.estimators.turnover import STREAM_RULES
 
 ADAPTIVE_CONSTRAINTS: dict[str, list[Any]] = {
     "feature_weights": ["array-like", StrOptions({"learned"}), None],
@@ -48,6 +49,7 @@ VOTE_POWERS = (1.0, 0.0, 0.5, 2.0)
 
 # A forest decides for itself after so many examples and at each doubling (adaptation.hpp).
 FIRST_DECISION = 125
+PERIOD = 1000  # examples, after each of which a forest that forgets learns weights of features
 
 MOST_SHOWN = 5  # features, where few are
 
@@ -92,8 +94,10 @@ class AdaptiveMixin:
     @property
     def vote_power_(self) -> float:
         """The power p of the weights 1 / distance ** p that the trees' answers have now."""
-        state = self._attributes("vote_power_").engine.snapshot().state(with_positions=False)
-        return VOTE_POWERS[state["vote_power"]]
+        fitted = self._attributes("vote_power_")
+        rule = fitted.engine.snapshot().state(with_positions=False)["vote_power"]
+        forgets = fitted.settings.adaptive.get("forgetting") is not None
+        return STREAM_RULES[rule][0] if forgets else VOTE_POWERS[rule]
 
 
 class StreamsMixin:
@@ -145,13 +149,13 @@ def named_importances(names: Iterable[Any] | None, importances: NDArray[Any]) ->
     return dict(zip(map(str, names), importances.tolist(), strict=True))
 
 
-def last_decision(examples_seen: int) -> int:
+def last_decision(examples_seen: int, *, forgets: bool = False) -> int:
     """Return after how many examples a forest that decides for itself last did so; 0 for never."""
     decision = 0
     following = FIRST_DECISION
     while following <= examples_seen:
         decision, following = following, 2 * following
-    return decision
+    return max(decision, examples_seen // PERIOD * PERIOD) if forgets else decision
 
 
 def check_adaptive(parameters: Mapping[str, Any]) -> None:

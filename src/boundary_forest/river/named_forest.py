@@ -30,6 +30,7 @@ from boundary_forest.estimators.element_type import LARGEST_INTEGER
 from boundary_forest.estimators.explanation import Explanation, explanation_of
 from boundary_forest.estimators.fitted import Fitted, Forest, Settings, new_engine
 from boundary_forest.estimators.learning import new_labels
+from boundary_forest.estimators.turnover import told_stats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -210,12 +211,12 @@ class NamedForest:
 
     def stats(self) -> dict[str, Any]:
         """What was learned and what it cost."""
-        return dict(self._engine.stats())
+        return told_stats(Fitted(self._engine, self._settings(), new_labels(self._estimator)))
 
     @property
     def n_bytes(self) -> int:
         """The engine's memory, in bytes."""
-        return int(self.stats()["bytes"]["total"])
+        return int(self._engine.stats()["bytes"]["total"])
 
     def _widen(self, columns: Columns) -> None:
         if columns.width > self.columns.width:
