@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from damaged_files import Parts
-from stream_histories import classified, regressed, snapshot
+from stream_histories import classified, regressed, snapshot, standing
 from test_forgetting import LIFETIMES, STREAMS, stream, taught
 
 from boundary_forest import BoundaryForestClassifier, ModelFileError
@@ -131,13 +131,6 @@ def test_info_refuses_lifetimes_that_are_none(value, tmp_path):
     path.write_bytes(parts.content())
     with pytest.raises(ModelFileError, match="forgetting"):
         describe(path)
-
-
-def standing(rows, rule=0, classes=True):
-    """How six trees stand after so many rows."""
-    good = (0.9, None) if classes else (None, 0.5)
-    groups = (Lifetime(16, 2, 8, 20, rows // 8, *good), Lifetime(None, 4, rows, rows, 3, *good))
-    return Turnover(rows // 8 + 3, vote_rule(rule, classes=classes), rule, groups)
 
 
 def test_the_report_shows_trees_by_lifetime_and_when_rules_were_in_use():

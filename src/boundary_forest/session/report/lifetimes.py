@@ -177,7 +177,7 @@ def _chart(
         x_name="rows",
         x_tick=short,
         x_write=lambda x: f"after {counted(round(x), 'row')}",
-        group="lifetimes",
+        group="rows",
         note=note,
         zero=zero,
         class_=class_,
