@@ -150,7 +150,7 @@ class StreamsMixin:
         --------
         >>> import numpy as np
         >>> from boundary_forest import BoundaryForestClassifier
-        >>> X, y = np.arange(60).reshape(-1, 1), np.arange(60) % 2
+        >>> X, y = np.arange(66).reshape(-1, 1), np.arange(66) % 2
         >>> forest = BoundaryForestClassifier.for_streams(n_estimators=4, random_state=0)
         >>> before = forest.partial_fit(X, y).stats()["turnover"]["renewals"]
         >>> forest.renew().stats()["turnover"]["renewals"] > before

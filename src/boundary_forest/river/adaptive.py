@@ -102,6 +102,8 @@ class AdaptiveRiverForest(RiverForest):
         >>> model = BoundaryForestClassifier.for_streams(seed=0)
         >>> model.learn_one({"size": 0}, "a")
         >>> model.renew()
+        >>> model.stats()["turnover"]["renewals"]
+        0
         """
         if self.forgetting is None:
             raise ValueError("renew needs forgetting, which is None: no tree has a lifetime")
