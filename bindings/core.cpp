@@ -228,6 +228,10 @@ class Forest {
     without_gil([&, forest = forest_] { forest->regrow(trees, run_with(1)); });
   }
 
+  void renew() {
+    without_gil([forest = forest_] { forest->renew(); });
+  }
+
   void succeed(std::uint32_t place) {
     without_gil([&, forest = forest_] { forest->succeed({&place, 1}); });
   }
@@ -287,6 +291,14 @@ class Forest {
     all["evaluations"] = evaluations;
     all["bytes"] = bytes;
     all["instruction_set"] = instruction_set();
+    if (forest_->params().forgets()) {
+      nb::dict turnover;
+      turnover["generations"] = nb::cast(stats.turnover.generations);
+      turnover["ages"] = nb::cast(stats.turnover.ages);
+      turnover["losses"] = nb::cast(stats.turnover.losses);
+      turnover["rule"] = stats.turnover.rule;
+      all["turnover"] = turnover;
+    }
     return all;
   }
 
@@ -321,6 +333,7 @@ class Forest {
       state.vote_errors = to_vector<double>(all["vote_errors"]);
       state.vote_rule = nb::cast<std::uint32_t>(all["vote_power"]);
     }
+    if (all.contains("renewed")) state.renewed = nb::cast<std::uint64_t>(all["renewed"]);
     if (all.contains("tree_losses")) state.tree_losses = to_vector<double>(all["tree_losses"]);
     state.examples = {
         {}, to_vector<double>(all["labels"]), to_vector<Arrival>(all["arrivals"]), {}};
@@ -535,6 +548,8 @@ NB_MODULE(_core, m) {
            "Grow a new tree at this place from stored examples, in this order.")
       .def("succeed", &Forest::succeed, "place"_a,
            "Let the tree that grows at this place take over from the one that answers there.")
+      .def("renew", &Forest::renew,
+           "Let the successors of trees that have a lifetime take over now, as far as they grow.")
       .def("apply", &Forest::apply, "X"_a, "n_jobs"_a,
            nb::sig("def apply(self, X: numpy.typing.NDArray[typing.Any], n_jobs: int) -> "
                    "numpy.typing.NDArray[numpy.uint64]"),

@@ -66,6 +66,9 @@ def samples(folder, n=120):
         "learned": BoundaryForestRegressor(
             **few, feature_weights="learned", max_samples=0.5, weights="auto"
         ).fit(np.tile(X, (-(-130 // n), 1)), np.tile(X[:, 0] + X[:, 1], -(-130 // n))),
+        "forgetting": BoundaryForestClassifier(
+            **few, forgetting=[None, 16, 40], weights="auto", feature_weights="learned"
+        ).fit(X, rng.choice(["a", "bb", "ccc"], n)),
         "buffered": BoundaryForestClassifier(n_estimators=n, random_state=0).fit(
             X[:20], np.arange(20) % 3
         ),

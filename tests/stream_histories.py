@@ -3,6 +3,7 @@
 import math
 import random
 
+from boundary_forest.estimators.turnover import Lifetime, Turnover, vote_rule
 from boundary_forest.session.calibration import Bin
 from boundary_forest.session.class_scores import ClassScores
 from boundary_forest.session.deciding import Decision, End
@@ -130,6 +131,20 @@ def regressed(n_pairs=5000, n_snapshots=40, **parts):
         "parameters": {"n_estimators": 50, "epsilon": "auto"},
     }
     return History(**(values | parts))
+
+
+def standing(rows, rule=0, classes=True):
+    """How six trees stand after so many rows."""
+    good = (0.9, None) if classes else (None, 0.5)
+    groups = (Lifetime(16, 2, 8, 20, rows // 8, *good), Lifetime(None, 4, rows, rows, 3, *good))
+    return Turnover(rows // 8 + 3, vote_rule(rule, classes=classes), rule, groups)
+
+
+def forgetful():
+    """The history of a classification by a forest that forgets."""
+    rows = range(100, 4001, 100)
+    states = [snapshot(n, turnover=standing(n, rule=n // 100 % 8)) for n in rows]
+    return classified(snapshots=states)
 
 
 def _by_class(confusion):

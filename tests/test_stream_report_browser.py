@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from stream_histories import classified, regressed
+from stream_histories import classified, forgetful, regressed
 
 from boundary_forest.session.report import page
 
@@ -84,7 +84,7 @@ class Visit:
 
 
 @WIDTHS
-@pytest.mark.parametrize("make", [classified, regressed])
+@pytest.mark.parametrize("make", [classified, regressed, forgetful])
 def test_the_page_opens_without_errors_or_requests(make, width, tmp_path):
     visit = Visit(page(make()), width, tmp_path)
     assert visit.console == []
@@ -93,17 +93,32 @@ def test_the_page_opens_without_errors_or_requests(make, width, tmp_path):
 
 
 @WIDTHS
-@pytest.mark.parametrize("n_classes", [2, 10, 50, None])
-def test_the_page_fits_and_tells_what_is_pointed_at(n_classes, width, tmp_path):
-    history = classified(n_classes) if n_classes else regressed()
-    history.confusion = {pair: 1000 * n for pair, n in history.confusion.items()}
-    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page(history))
-    # In a frame, because no window is narrower than 500 pixels.
+def test_how_a_forest_forgets_fits_and_is_pointed_at_with_the_rest(width, tmp_path):
+    found = in_a_frame(page(forgetful()), width, tmp_path).found
+    assert found["width"] == width
+    assert found["wide"] <= width
+    assert found["small"] == 0
+    by_rows = [i for i, at in enumerate(found["before"]) if at.startswith("after")]
+    assert len(by_rows) == 6
+    assert {found["pointed"][i] for i in by_rows} == {"after 2,000 rows"}
+
+
+def in_a_frame(text, width, folder):
+    """A visit with the probe, in a frame, because no window is narrower than 500 pixels."""
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
     inside = html.escape(text.replace("</body>", PROBE + "</body>"))
     frame = (
         f'<title></title><iframe width={width} height=900 frameborder=0 srcdoc="{inside}"></iframe>'
     )
-    visit = Visit(frame, width, tmp_path)
+    return Visit(frame, width, folder)
+
+
+@WIDTHS
+@pytest.mark.parametrize("n_classes", [2, 10, 50, None])
+def test_the_page_fits_and_tells_what_is_pointed_at(n_classes, width, tmp_path):
+    history = classified(n_classes) if n_classes else regressed()
+    history.confusion = {pair: 1000 * n for pair, n in history.confusion.items()}
+    visit = in_a_frame(page(history), width, tmp_path)
     found = visit.found
     assert visit.console == []
     assert found["width"] == width

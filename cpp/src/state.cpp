@@ -30,13 +30,30 @@ Stats BoundaryForest::stats() {
               store_.example_bytes(),
               store_.id_bytes(),
               0,
-              version.adaptation.window.bytes()};
+              version.adaptation.window.bytes(),
+              {}};
   if (!version.planted) stats.nodes.assign(params_.n_held(), 0);
   for (const auto& [tree, n_nodes, generation, answering] : version.trees) {
     if (answering) stats.nodes.push_back(n_nodes);
     stats.tree_bytes += tree->bytes();
   }
+  if (params_.forgets() && version.planted) stats.turnover = turnover(version);
   return stats;
+}
+
+Stats::Turnover BoundaryForest::turnover(const Version& version) const {
+  Stats::Turnover out;
+  for (const auto& [tree, n_nodes, generation, answering] : version.trees) {
+    if (!answering) continue;
+    Arrival oldest = version.seen;
+    for (NodeId v = 0; v < n_nodes; ++v)
+      oldest = std::min(oldest, store_.arrival(tree->example(v)));
+    out.generations.push_back(generation);
+    out.ages.push_back(version.seen - oldest);
+  }
+  out.losses = version.adaptation.losses;
+  out.rule = version.adaptation.rule;
+  return out;
 }
 
 double BoundaryForest::label_deviation() {
@@ -118,6 +135,7 @@ void BoundaryForest::put_adaptation(const Version& version, State& state) const 
   state.vote_rule = adaptation.rule;
   state.tree_losses = adaptation.losses;
   state.vote_errors = adaptation.errors;
+  state.renewed = adaptation.renewed;
   const Window& window = adaptation.window;
   if (!window.is_kept()) return;
   state.window.arrivals = window.last(Window::capacity);
@@ -264,6 +282,8 @@ Adaptation BoundaryForest::restored_adaptation(const State& state) const {
                                     : state.vote_rule < vote_rules(params_).size(),
           "vote_power does not fit the parameters");
   adaptation.rule = static_cast<std::uint8_t>(state.vote_rule);
+  require(state.renewed <= (params_.forgets() ? state.seen : 0), "renewed does not fit the forest");
+  adaptation.renewed = state.renewed;
   Window& window = adaptation.window;
   const std::vector<Arrival>& arrivals = state.window.arrivals;
   const Arrival first =

@@ -129,6 +129,14 @@ struct Stats {
   std::size_t id_bytes = 0;
   std::size_t tree_bytes = 0;
   std::size_t window_bytes = 0;  // of the last arrivals, if weights are learned from them
+  // Of a forest that forgets: what became of the trees that answer, by place.
+  struct Turnover {
+    std::vector<std::uint32_t> generations;  // how many trees have stood there before
+    std::vector<Arrival> ages;               // arrivals since the oldest example that it has
+    std::vector<double> losses;              // recent means, if votes are judged
+    std::uint8_t rule = 0;                   // in use, among vote_rules()
+  };
+  Turnover turnover;
 };
 
 class Sieves;
@@ -178,6 +186,9 @@ class BoundaryForest : private Forkable {
 
   // Grows trees anew in the places of others, and publishes once. If it throws, nothing has changed.
   void regrow(std::span<const Regrowth> trees, const Run& run);
+  // Of trees that have a lifetime, those whose successors grow are succeeded now instead of at their
+  // time (renewing.cpp); std::invalid_argument if none has one.
+  void renew();
   // The trees that grow at these places take over from those that answer there.
   void succeed(std::span<const std::uint32_t> places);
 
@@ -246,7 +257,8 @@ class BoundaryForest : private Forkable {
     std::uint32_t vote_rule = 0;
     std::vector<double> vote_errors;
     std::vector<double> tree_losses;
-    Examples examples;  // all that are stored, by arrival
+    std::uint64_t renewed = 0;  // see Adaptation
+    Examples examples;          // all that are stored, by arrival
   };
   State state(bool with_positions = true);
   void restore(const State& state);  // with its own positions
@@ -351,7 +363,8 @@ class BoundaryForest : private Forkable {
   std::shared_ptr<const TreeSettings> settings_with(const LogWeights& log_weights) const;
   void grow_successors(Arrival step, Arrival steps, const Run& run);
   void grow_from_stored(std::span<Grown> anew, const Run& run);
-  void take_over();
+  void take_over(bool lasting);
+  bool is_renewed(std::uint32_t place, Arrival birth) const;
   std::vector<std::uint32_t> own_order(const BoundaryTree& tree, std::span<const Slot> slots,
                                        std::span<const std::uint32_t> shown) const;
   std::uint32_t next_generation(std::uint32_t place) const;
@@ -386,6 +399,7 @@ class BoundaryForest : private Forkable {
   Examples examples_at(std::span<const Slot> slots, bool with_positions = true) const;
   std::vector<Slot> living(const Version& version) const;
   State state_of(const Version& version, std::span<const Slot> living, bool with_positions);
+  Stats::Turnover turnover(const Version& version) const;
   void put_adaptation(const Version& version, State& state) const;
   Adaptation restored_adaptation(const State& state) const;
   std::vector<std::shared_ptr<const TreeSettings>> restored_settings(const State& state) const;

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from boundary_forest import ModelFileError
 from boundary_forest.estimators.adaptive import most_important
+from boundary_forest.estimators.turnover import Lifetime
 from boundary_forest.files.loading import describe
 
 
@@ -84,12 +85,27 @@ def _lines(described: dict[str, Any]) -> dict[str, str]:
     elif described["label_length"]:
         lines["numbers a label"] = f"{described['label_length']:,}"
     lines["trees"] = f"{described['trees']:,}, {described['nodes']:,} nodes in all"
+    if described["growing_trees"]:
+        lines["trees"] += f", those of {described['growing_trees']:,} that only grow yet included"
+    lines |= _turnover(described.get("turnover"))
     if "feature_importances" in described:
         lines["most important"] = _important(described)
     for name, array in described["arrays"].items():
         shape = " x ".join(f"{length:,}" for length in array["shape"])
         lines[f"array {name}"] = f"{array['dtype']}, {shape}: {array['bytes']:,} bytes"
     return lines
+
+
+def _turnover(turnover: dict[str, Any] | None) -> dict[str, str]:
+    """Return the trees by lifetime, how often they were replaced, and how votes are weighed."""
+    if turnover is None:
+        return {}
+    groups = [Lifetime(**group) for group in turnover["lifetimes"]]
+    return {
+        "votes": turnover["votes"],
+        **{f"trees, {group.name}": group.details for group in groups},
+        "renewals": f"{turnover['renewals']:,}",
+    }
 
 
 def _important(described: dict[str, Any]) -> str:

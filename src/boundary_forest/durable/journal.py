@@ -12,17 +12,19 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from boundary_forest.durable.database import Database
 from boundary_forest.durable.interrupts import Interrupts
+from boundary_forest.durable.log import Call, Log
 from boundary_forest.durable.migration import migrate
 from boundary_forest.durable.operations import (
     CONTENTS,
     HEADERS,
     INSERT,
     LEARN,
+    RENEW,
     TABLE,
     TRUNCATE,
     Operation,
@@ -34,85 +36,9 @@ _FOLDER = "CREATE TABLE folder (identity TEXT NOT NULL)"
 _NOTES = "CREATE TABLE notes (operation INTEGER PRIMARY KEY, note TEXT)"
 
 
-@dataclass(slots=True)
-class Call:
-    """Examples that were given to one learning call.
-
-    Attributes
-    ----------
-    number : int
-        Of its first operation.
-    first, n : int
-        How many examples had been learned before, and how many it has.
-    kept : int
-        How many of them count.
-    """
-
-    number: int
-    first: int
-    n: int
-    kept: int
-
-    @property
-    def end(self) -> int:
-        """How many examples have been learned after it."""
-        return self.first + self.kept
-
-
-@dataclass(slots=True)
-class Log:
-    """What the operations of a journal amount to.
-
-    Attributes
-    ----------
-    operations : list of Operation
-        All of them, in order.
-    calls : list of Call
-        Those of which something counts.
-    n_bytes : int
-        Bytes of contents.
-    """
-
-    operations: list[Operation] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
-    n_bytes: int = 0
-
-    def add(self, operation: Operation, n_bytes: int) -> None:
-        """Take the next operation into account; ValueError if it cannot come next."""
-        if self.operations and operation.number != self.operations[-1].number + 1:
-            raise ValueError(f"it follows operation {self.operations[-1].number}")
-        if operation.kind == LEARN:
-            self._learn(operation)
-        else:
-            self._truncate(operation)
-        self.operations.append(operation)
-        self.n_bytes += n_bytes
-
-    def _learn(self, operation: Operation) -> None:
-        last = self.calls[-1] if self.calls else None
-        if last is not None and operation.first != last.end:
-            raise ValueError(f"it begins after {operation.first} examples, not {last.end}")
-        if operation.call == operation.number:
-            self.calls.append(
-                Call(operation.number, operation.first, operation.n, kept=operation.n)
-            )
-        elif last is not None and last.number == operation.call and last.kept == last.n:
-            last.n = last.kept = last.n + operation.n
-        else:
-            raise ValueError(f"it continues the call of operation {operation.call}")
-
-    def _truncate(self, operation: Operation) -> None:
-        last = self.calls[-1] if self.calls else None
-        if last is None or last.number != operation.call or operation.n > last.kept:
-            raise ValueError(f"it truncates the call of operation {operation.call}")
-        last.kept = operation.n
-        if last.kept == 0:
-            self.calls.pop()
-
-
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Examples to be learned again.
+    """Examples to be learned again, or a renewal to be repeated.
 
     Attributes
     ----------
@@ -216,7 +142,7 @@ class Journal:
         for row in self._database.rows(f"{HEADERS} ORDER BY number"):
             with self._refused(row[0]):
                 operation, n_bytes = Operation.of_row(row)
-                if operation.kind == TRUNCATE:  # of the others, the contents are checked when read
+                if operation.kind != LEARN:  # whose contents are checked when they are read
                     operation.check(b"")
                 log.add(operation, n_bytes)
         if log.operations and log.operations[-1].number > self.last:
@@ -275,6 +201,19 @@ class Journal:
                 self._database.rows("INSERT INTO notes VALUES (?, ?)", number, note)
             self.n_rows += n_rows
             self.n_bytes += n_bytes
+
+    def append_renewal(self, seen: int) -> None:
+        """Write down that trees are renewed; returns once that is on the disk.
+
+        Parameters
+        ----------
+        seen : int
+            How many examples had been learned before.
+        """
+        with Interrupts(), self._database.transaction():
+            number = self.last + 1
+            operation = Operation(number, RENEW, number, seen, 0)
+            self._database.rows(INSERT, *operation.row(b""))
 
     def _check_length(self, n: int, contents: bytes) -> None:
         most = self._database.longest_value
@@ -391,6 +330,8 @@ class Journal:
                     f"{self.path}: operation {operation.number} belongs to the call of operation "
                     f"{operation.call}, which the snapshot includes"
                 )
+            if operation.number in log.renewals:
+                yield Recorded(operation, 0, b"")
             kept = min(operation.n, ends.get(operation.call, 0) - operation.first)
             if operation.kind == LEARN and kept > 0:
                 ((contents,),) = self._database.rows(CONTENTS, operation.number)

@@ -184,6 +184,17 @@ class DurableForest:
             raise
         return self
 
+    def renew(self) -> Self:
+        """Bring a renewal forward, as the estimator's ``renew``; return when it is on the disk.
+
+        Returns
+        -------
+        self : DurableForest
+        """
+        with self._calling:
+            self._opened().renew()
+        return self
+
     def keep_note(self) -> None:
         """Bring the note to the disk though nothing was learned."""
         with self._calling:
@@ -314,10 +325,7 @@ class DurableForest:
         batch : Batch
             What a call was given, checked.
         """
-        with Interrupts() as interrupts:
-            # Whoever learns through the model itself has its lock already, so must not wait here.
-            if not self._calling.acquire(blocking=False):
-                raise JournalError(f"{self.path}: learn through the durable forest, not its model")
+        with Interrupts() as interrupts, self._called():
             try:
                 self._opened()
                 self._unsettled = True
@@ -332,8 +340,29 @@ class DurableForest:
                 if learned > 0:
                     error.add_note(f"{learned:,} of {len(batch):,} examples were learned")
                 raise
-            finally:
-                self._calling.release()
+
+    @contextmanager
+    def renewing(self) -> Iterator[None]:
+        """Return a context inside which trees are renewed, after that was written down."""
+        with Interrupts(), self._called():
+            self._opened()
+            self._journal.append_renewal(self.examples_seen)
+            try:
+                yield
+            except BaseException as error:  # no memory: the journal is ahead of the forest
+                self._closed = True
+                error.add_note(f"{self.path} has it written down, and was closed: open it again")
+                raise
+
+    @contextmanager
+    def _called(self) -> Iterator[None]:
+        # Whoever learns through the model itself has its lock already, so must not wait here.
+        if not self._calling.acquire(blocking=False):
+            raise JournalError(f"{self.path}: learn through the durable forest, not its model")
+        try:
+            yield
+        finally:
+            self._calling.release()
 
     def _blocks(self, batch: Batch, interrupts: Interrupts) -> Iterator[Batch]:
         """Cut a batch into blocks, and handle interrupts between them."""

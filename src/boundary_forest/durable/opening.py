@@ -14,6 +14,7 @@ from boundary_forest.durable.batches import unpacked
 from boundary_forest.durable.journal import Journal, Recorded
 from boundary_forest.durable.learner import JOURNAL, RECORD, SNAPSHOT, DurableForest
 from boundary_forest.durable.locking import FolderLock, reserve
+from boundary_forest.durable.operations import RENEW
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.files import load_forest, remove_unfinished, save_forest
@@ -227,6 +228,15 @@ def _check_same(model: Any, forest: Any, folder: Path) -> None:
     forest.set_params(n_jobs=given["n_jobs"])
 
 
+def _renew_again(forest: Any, where: str) -> None:
+    try:
+        forest.renew()
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise JournalError(f"{where}: it cannot be repeated ({error})") from error
+
+
 def _learn_again(forest: Any, recorded: Recorded, path: Path, *, with_functions: bool) -> None:
     operation = recorded.operation
     where = f"{path}: operation {operation.number}"
@@ -236,6 +246,9 @@ def _learn_again(forest: Any, recorded: Recorded, path: Path, *, with_functions:
             f"{where}: it begins after {operation.first} examples, and the forest has learned "
             f"{seen} by then"
         )
+    if operation.kind == RENEW:
+        _renew_again(forest, where)
+        return
     batch = unpacked(recorded.contents, operation.first, where)
     if len(batch) != operation.n:
         raise JournalError(f"{where}: it has {len(batch)} examples, not {operation.n}")

@@ -1,7 +1,8 @@
 """One entry of the journal, as a row of its table, checked before it is believed.
 
-Kinds, so far: ``learn`` holds examples; ``truncate`` follows it if not all of them were learned. A
-kind that comes later needs no other table: what it is about is in ``contents``.
+Kinds, so far: ``learn`` holds examples; ``truncate`` follows it if not all of them were learned;
+``renew`` holds none. A kind that comes later needs no other table: what it is about is in
+``contents``.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import zlib
 from dataclasses import astuple, dataclass, replace
 from typing import Any, Self
 
-LEARN, TRUNCATE = "learn", "truncate"
-KINDS = (LEARN, TRUNCATE)
+LEARN, TRUNCATE, RENEW = "learn", "truncate", "renew"
+KINDS = (LEARN, TRUNCATE, RENEW)
 
 TABLE = (
     "CREATE TABLE operations (number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, "
@@ -36,7 +37,7 @@ class Operation:
         One of KINDS.
     call : int
         The number of the first operation of the call that this one is part of; of a ``truncate``,
-        of the call that it is about.
+        of the call that it is about; of a ``renew``, its own.
     first : int
         How many examples had been learned before this operation, or before that call.
     n : int
@@ -68,6 +69,8 @@ class Operation:
             raise ValueError("it belongs to a call that comes later")
         if kind == LEARN and n == 0:
             raise ValueError("it holds no examples")
+        if kind == RENEW and (n > 0 or call != number):
+            raise ValueError("it holds examples, and a renewal has none")
         return cls(number, kind, call, first, n, checksum), n_bytes
 
     def sealed(self, contents: bytes) -> Operation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from numbers import Integral
 from typing import Any, Self
 
@@ -13,6 +14,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.lifetimes import checked_lifetimes
 from boundary_forest.estimators.metrics import canonical
+from boundary_forest.estimators.turnover import STREAM_RULES
 
 ADAPTIVE_CONSTRAINTS: dict[str, list[Any]] = {
     "feature_weights": ["array-like", StrOptions({"learned"}), None],
@@ -48,6 +50,7 @@ VOTE_POWERS = (1.0, 0.0, 0.5, 2.0)
 
 # A forest decides for itself after so many examples and at each doubling (adaptation.hpp).
 FIRST_DECISION = 125
+PERIOD = 1000  # examples, after each of which a forest that forgets learns weights of features
 
 MOST_SHOWN = 5  # features, where few are
 
@@ -92,12 +95,18 @@ class AdaptiveMixin:
     @property
     def vote_power_(self) -> float:
         """The power p of the weights 1 / distance ** p that the trees' answers have now."""
-        state = self._attributes("vote_power_").engine.snapshot().state(with_positions=False)
-        return VOTE_POWERS[state["vote_power"]]
+        fitted = self._attributes("vote_power_")
+        rule = fitted.engine.snapshot().state(with_positions=False)["vote_power"]
+        forgets = fitted.settings.adaptive.get("forgetting") is not None
+        return STREAM_RULES[rule][0] if forgets else VOTE_POWERS[rule]
 
 
 class StreamsMixin:
-    """How an estimator is made for streams that drift."""
+    """How an estimator is made for streams that drift, and told that one has changed."""
+
+    _learned: Callable[[], Fitted]
+    _recorder: Any
+    learning_paused: Callable[[], Any]
 
     @classmethod
     def for_streams(cls, **overrides: Any) -> Self:
@@ -119,6 +128,41 @@ class StreamsMixin:
         'auto'
         """
         return cls(**{**FOR_STREAMS, **overrides})
+
+    def renew(self) -> Self:
+        """Bring the next renewal of trees forward, because the stream has changed.
+
+        Trees that have a lifetime and whose successors already learn are replaced by these at once,
+        and not a second time when it would have been due. A tree whose successor has learned
+        nothing yet stays, and so do those that live for ever. Whoever detects drift may call this;
+        without it trees are replaced at their time.
+
+        Returns
+        -------
+        self : estimator
+
+        Raises
+        ------
+        ValueError
+            If ``forgetting`` is None, so that no tree has a lifetime.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> X, y = np.arange(66).reshape(-1, 1), np.arange(66) % 2
+        >>> forest = BoundaryForestClassifier.for_streams(n_estimators=4, random_state=0)
+        >>> before = forest.partial_fit(X, y).stats()["turnover"]["renewals"]
+        >>> forest.renew().stats()["turnover"]["renewals"] > before
+        True
+        """
+        with self.learning_paused():
+            fitted, recorder = self._learned(), self._recorder
+            if fitted.settings.adaptive["forgetting"] is None:
+                raise ValueError("renew needs forgetting, which is None: no tree has a lifetime")
+            with nullcontext() if recorder is None else recorder.renewing():
+                fitted.engine.renew()
+        return self
 
 
 def importances_of(
@@ -145,13 +189,13 @@ def named_importances(names: Iterable[Any] | None, importances: NDArray[Any]) ->
     return dict(zip(map(str, names), importances.tolist(), strict=True))
 
 
-def last_decision(examples_seen: int) -> int:
+def last_decision(examples_seen: int, *, forgets: bool = False) -> int:
     """Return after how many examples a forest that decides for itself last did so; 0 for never."""
     decision = 0
     following = FIRST_DECISION
     while following <= examples_seen:
         decision, following = following, 2 * following
-    return decision
+    return max(decision, examples_seen // PERIOD * PERIOD) if forgets else decision
 
 
 def check_adaptive(parameters: Mapping[str, Any]) -> None:

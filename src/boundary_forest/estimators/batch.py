@@ -82,3 +82,6 @@ class Recorder(Protocol):
         batch : Batch
             All that the call is to learn.
         """
+
+    def renewing(self) -> AbstractContextManager[None]:
+        """Return a context inside which trees are renewed."""

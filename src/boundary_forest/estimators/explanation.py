@@ -17,6 +17,8 @@ from boundary_forest.estimators.adaptive import (
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.ids import names_of
 from boundary_forest.estimators.labels import ClassLabels, Endings
+from boundary_forest.estimators.lifetimes import lifetimes_of
+from boundary_forest.estimators.turnover import Lifetime, Turnover, turnover_in
 
 MOST_EXAMPLES = 10  # that are printed
 
@@ -50,10 +52,13 @@ class TreePath:
         The examples, the root first.
     weight : float
         The share of the answer that the last of them had; the weights of all trees sum to 1.
+    lifetime : int or None
+        For how many examples the tree answers; None is for ever.
     """
 
     steps: tuple[Step, ...]
     weight: float
+    lifetime: int | None = None
 
 
 @dataclass(frozen=True)
@@ -127,6 +132,8 @@ class Explanation:
         Of the classes that have votes, the largest first; empty unless the forest classifies.
     examples : tuple of Example
         Those that the trees end at, the largest share first.
+    turnover : Turnover or None
+        How the trees stand and are weighed now, by lifetime, if the forest forgets.
     """
 
     answer: Any
@@ -135,6 +142,16 @@ class Explanation:
     importances: tuple[tuple[str, float], ...] = ()
     shares: tuple[Share, ...] = ()
     examples: tuple[Example, ...] = ()
+    turnover: Turnover | None = None
+
+    @property
+    def lifetimes(self) -> tuple[tuple[Lifetime, float], ...]:
+        """The trees by lifetime, with their share of the answer; empty if none forgets."""
+        groups = () if self.turnover is None else self.turnover.lifetimes
+        return tuple(
+            (group, sum(tree.weight for tree in self.trees if tree.lifetime == group.lifetime))
+            for group in groups
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as plain dicts, lists and numbers.
@@ -153,10 +170,16 @@ class Explanation:
             "shares": [asdict(share) for share in self.shares],
             "examples": [asdict(example) for example in self.examples],
             "trees": [
-                {"weight": tree.weight, "steps": [asdict(step) for step in tree.steps]}
+                {
+                    "weight": tree.weight,
+                    "lifetime": tree.lifetime,
+                    "steps": [asdict(step) for step in tree.steps],
+                }
                 for tree in self.trees
             ],
             "importances": dict(self.importances),
+            "votes": None if self.turnover is None else self.turnover.votes,
+            "lifetimes": [{**asdict(group), "share": share} for group, share in self.lifetimes],
         }
 
     def relabelled(self, label_of: Callable[[Any], Any]) -> Explanation:
@@ -208,7 +231,8 @@ class Explanation:
                 + f" at {step.distance:.4g}"
                 for step in tree.steps
             )
-            lines.append(f"tree {index:>3}, weight {tree.weight:.3f}: {path}")
+            life = "" if tree.lifetime is None else f", lifetime {tree.lifetime:,}"
+            lines.append(f"tree {index:>3}{life}, weight {tree.weight:.3f}: {path}")
         return "\n".join(lines)
 
     def __str__(self) -> str:
@@ -222,6 +246,9 @@ class Explanation:
         if self.importances:
             shares = (f"{name} {share:.2f}" for name, share in self.importances)
             lines.append("most important: " + ", ".join(shares))
+        if self.turnover is not None:
+            lines.append(f"weighed by {self.turnover.votes}")
+            lines += [f"  {g.name}: {share:.2f}, {g.details}" for g, share in self.lifetimes]
         return "\n".join(lines)
 
 
@@ -239,8 +266,11 @@ def explanation_of(fitted: Fitted, row: NDArray[Any]) -> Explanation:
                 for place, distance in zip(places, distances, strict=True)
             ),
             float(weight),
+            lifetime or None,
         )
-        for (places, distances), weight in zip(trees, weights, strict=True)
+        for (places, distances), weight, lifetime in zip(
+            trees, weights, _lives(fitted), strict=True
+        )
     ]
     ends = np.array([places[-1] for places, _ in trees])
     answer, confidence = policy.concluded(
@@ -264,7 +294,14 @@ def explanation_of(fitted: Fitted, row: NDArray[Any]) -> Explanation:
         _importances(fitted),
         _shares(paths, answer) if isinstance(policy, ClassLabels) else (),
         _examples(paths, names),
+        turnover_in(fitted),
     )
+
+
+def _lives(fitted: Fitted) -> list[int]:
+    """Return the lifetime of each tree; 0 is for ever."""
+    n = fitted.settings.n_estimators
+    return lifetimes_of(fitted.settings.adaptive.get("forgetting"), n) or [0] * n
 
 
 def _shares(paths: list[TreePath], answer: Any) -> tuple[Share, ...]:

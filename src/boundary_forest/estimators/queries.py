@@ -17,6 +17,7 @@ from boundary_forest.estimators.explanation import Explanation, explanation_of
 from boundary_forest.estimators.fingerprint import fingerprint_of
 from boundary_forest.estimators.fitted import Fitted, Tree
 from boundary_forest.estimators.ids import names_of
+from boundary_forest.estimators.turnover import told_stats
 
 T = TypeVar("T")
 
@@ -167,7 +168,11 @@ class QueryMixin:
             paper's unit, totals over all trees) and ``evaluations`` (distances really computed),
             each for ``learn`` and ``query``; ``bytes`` of ``positions``, ``examples`` (labels and
             arrival numbers), ``trees``, ``ids`` (if examples have them) and in ``total``;
-            ``instruction_set``.
+            ``instruction_set``. Of a forest that forgets also ``turnover``: how many ``renewals``
+            of trees there were by now, by which rule ``votes`` are weighed now (and the ``rule``'s
+            number), and for each of the ``lifetimes`` how many ``trees`` have it, from the
+            ``youngest`` to the ``oldest`` (how many examples ago the oldest one came that a tree
+            has stored), their ``renewals``, and their ``recent_accuracy`` or ``recent_rmse``.
 
         Examples
         --------
@@ -176,7 +181,7 @@ class QueryMixin:
         >>> forest.stats()["examples_seen"]
         2
         """
-        return dict(self._learned().engine.stats())
+        return told_stats(self._learned())
 
     def fingerprint(self) -> str:
         """Return a hash of the whole forest: parameters, seed, trees, positions and labels.

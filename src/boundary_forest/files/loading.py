@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,11 @@ from boundary_forest.estimators.adaptive import importances_of, named_importance
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.classifier import BoundaryForestClassifier
 from boundary_forest.estimators.forest import BoundaryForest
+from boundary_forest.estimators.labels import ClassLabels
+from boundary_forest.estimators.lifetimes import checked_lifetimes, lifetimes_of
 from boundary_forest.estimators.neighbors import BoundaryForestNeighbors
 from boundary_forest.estimators.regressor import BoundaryForestRegressor
+from boundary_forest.estimators.turnover import Turnover, turnover_of
 from boundary_forest.files.reading import ModelFile
 from boundary_forest.files.restoring import FRAME, attachments_in, restored
 from boundary_forest.files.values import CALLABLE, column_length, is_named, read_column
@@ -186,7 +190,8 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _described_forest(file: ModelFile, forest: dict[str, Any]) -> dict[str, Any]:
     n, n_features = file.entry("positions").shape
     (n_trees,), (n_nodes,) = file.entry("tree_sizes").shape, file.entry("node_examples").shape
-    described = {
+    (n_growing,) = file.entry("tree_places").shape if "tree_places" in file.entries else (0,)
+    described: dict[str, Any] = {
         "in_use": dict(forest["in_use"]),
         "seed": int(forest["seed"]),
         "examples_seen": int(forest["seen"]),
@@ -197,12 +202,36 @@ def _described_forest(file: ModelFile, forest: dict[str, Any]) -> dict[str, Any]
         "dtype": file.entry("positions").dtype.name,
         "classes": column_length(file, "classes"),
         "label_length": file.entry("labels").shape[1],
-        "trees": n_trees,
+        "trees": n_trees - n_growing,
+        "growing_trees": n_growing,
         "nodes": n_nodes,
     }
     if "log_weights" in file.entries:
         described["feature_importances"] = _importances(file, forest)
+    if described["in_use"].get("forgetting") is not None:
+        described["turnover"] = asdict(_turnover(file, forest, n_trees - n_growing))
     return described
+
+
+def _turnover(file: ModelFile, forest: dict[str, Any], n: int) -> Turnover:
+    """Return how the n trees of a forest that forgets stand, as the forest itself would."""
+    forgetting, seen = forest["in_use"]["forgetting"], int(forest["seen"])
+    checked_lifetimes(forgetting)
+
+    def listed(name: str, dtype: str) -> list[Any]:
+        return list(file.array(name, dtype).tolist()) if name in file.entries else []
+
+    arrivals = file.array("arrivals", "uint64")[file.array("node_examples", "uint32")]
+    ends = np.cumsum(file.array("tree_sizes", "uint32").astype(np.int64))
+    trees = np.split(arrivals, ends[:-1])[:n] if len(arrivals) else []
+    told = {
+        "ages": [seen - int(tree.min()) for tree in trees],
+        "generations": listed("tree_generations", "uint32") or [0] * n,
+        "losses": listed("tree_losses", "float64"),
+        "rule": int(forest["vote_power"]),
+    }
+    classes = issubclass(_kind_of(file).label_policy, ClassLabels)
+    return turnover_of(told, lifetimes_of(forgetting, n), classes=classes)
 
 
 def _importances(file: ModelFile, forest: dict[str, Any]) -> dict[str, float]:

@@ -144,6 +144,7 @@ class BoundaryForest:
         self.judges = self.forgets and weights == "auto"
         self.log_weights: Logs = []  # of new trees, if they are learned; none: the plain metric
         self.successors: dict[int, BoundaryTree] = {}  # which grow, and do not answer yet
+        self.idle_until: dict[int, float] = {}  # arrivals, of places that renew() was called for
         self.window: list[Row] = []  # the last arrivals, if weights are learned from them
         self.trees: list[BoundaryTree] = []
         self.buffer: list[Node] = []
@@ -187,7 +188,7 @@ class BoundaryForest:
                 self.votes.hold_against(c, lambda p: self.answer(y, v, (p, None)))
             if self.judges:
                 self.judge(y, c, v)
-            self.renew(y, c, epsilon)
+            self.train_successors(y, c, epsilon)
         self.take_note_of(y, c)
         if not self.trees:
             self.buffer.append(Node(y, c, a))
@@ -198,7 +199,7 @@ class BoundaryForest:
             self.grow_successors(growing_step(self.seen, self.n_T))
             self.keep_within_bound()
 
-    def renew(self, y: Row, c: Row, epsilon: float) -> None:
+    def train_successors(self, y: Row, c: Row, epsilon: float) -> None:
         """Trees that only grow learn (y, c); some begin with it, and some take over after it."""
         a = self.seen
         for i, tree in enumerate(self.trees):
@@ -206,10 +207,16 @@ class BoundaryForest:
                 pass
             elif i in self.successors:
                 self.successors[i].BTTrain(y, c, a, a, epsilon)
-            elif self.lifetimes.is_growing(i, a):
+            elif self.lifetimes.is_growing(i, a) and a >= self.idle_until.get(i, 0):
                 self.successors[i] = BoundaryTree(self, i, tree.generation + 1, Node(y, c, a))
             if i in self.successors and self.lifetimes.succession_after(i, a) == a + 1:
                 self.trees[i] = self.successors.pop(i)
+
+    def renew(self) -> None:
+        """Successors that grow take over now; none begins there before they were to."""
+        for i in [i for i in self.successors if not self.lifetimes.is_lasting(i)]:
+            self.trees[i] = self.successors.pop(i)
+            self.idle_until[i] = self.lifetimes.succession_after(i, self.seen)
 
     def judge(self, y: Row, c: Row, v: list[Node]) -> None:
         one = differs if self.E == "shepard_vote" else squared

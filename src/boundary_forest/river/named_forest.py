@@ -30,6 +30,7 @@ from boundary_forest.estimators.element_type import LARGEST_INTEGER
 from boundary_forest.estimators.explanation import Explanation, explanation_of
 from boundary_forest.estimators.fitted import Fitted, Forest, Settings, new_engine
 from boundary_forest.estimators.learning import new_labels
+from boundary_forest.estimators.turnover import told_stats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,10 +131,16 @@ class NamedForest:
         self._widen(columns)
         return rows
 
-    def learn(self, rows: NDArray[np.float64], labels: NDArray[np.float64], n_jobs: int) -> None:
-        """Learn rows that were made to be learned, with one label each."""
+    def learn(
+        self,
+        rows: NDArray[np.float64],
+        labels: NDArray[np.float64],
+        n_jobs: int,
+        how: str = "learn",
+    ) -> Any:
+        """Learn rows that were made to be learned, with one label each, by the engine's ``how``."""
         try:
-            self._engine.learn(rows, labels, n_jobs)
+            return getattr(self._engine, how)(rows, labels, n_jobs)
         except Exception:
             if self._narrower is not None:
                 self.columns, state = self._narrower
@@ -142,6 +149,10 @@ class NamedForest:
             raise
         finally:
             self._narrower = None
+
+    def renew(self) -> None:
+        """Bring the next renewal of trees forward."""
+        self._engine.renew()
 
     def predict_one(self, x: Mapping[Hashable, Any]) -> float:
         """The code of the class with the most votes, of equals the first to appear; or the mean."""
@@ -210,12 +221,12 @@ class NamedForest:
 
     def stats(self) -> dict[str, Any]:
         """What was learned and what it cost."""
-        return dict(self._engine.stats())
+        return told_stats(Fitted(self._engine, self._settings(), new_labels(self._estimator)))
 
     @property
     def n_bytes(self) -> int:
         """The engine's memory, in bytes."""
-        return int(self.stats()["bytes"]["total"])
+        return int(self._engine.stats()["bytes"]["total"])
 
     def _widen(self, columns: Columns) -> None:
         if columns.width > self.columns.width:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from boundary_forest.estimators.turnover import Turnover
 from boundary_forest.session.calibration import Bin
 from boundary_forest.session.class_scores import ClassScore
 from boundary_forest.session.curves import Point
@@ -55,6 +56,7 @@ class Snapshot:
     forest_bytes: int  # of the forest alone; 0 in the warm-up
     memory_bytes: int  # the process's peak; 0 where the system does not report it
     choices: tuple[str, ...]  # what was inferred and decided, one line each
+    turnover: Turnover | None = None  # how trees come and go, if the forest forgets
 
 
 @dataclass(frozen=True)

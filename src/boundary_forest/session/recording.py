@@ -30,6 +30,7 @@ from boundary_forest.session.shapes import tree_depths
 MOST_SNAPSHOTS = 500
 MOST_PAIRS = 5000
 MOST_EXAMPLES = 20
+MOST_IMPORTANCES = 200  # times
 MOST_CLASSES = 50  # shown by name
 
 
@@ -47,6 +48,7 @@ class Recorder:
         self._random = random.Random(0)
         self._hardest: list[tuple[bool, float, int, HardExample]] = []
         self._importances: list[tuple[int, dict[str, float]]] = []
+        self._next_importances = 1  # examples, from which on they are looked at again
         self._waiting = WaitingExamples()
         self._curves = {CLASSIFY: QualityCurve(), REGRESS: QualityCurve()}
 
@@ -92,10 +94,15 @@ class Recorder:
 
     def weigh(self, model: FrameModel) -> None:
         """Keep the importances of columns if weights were learned since they were last kept."""
-        decided = last_decision(model.examples_seen)
-        before = self._importances[-1][0] if self._importances else 0
-        if decided > before and model.forest.fitted.settings.adaptive["feature_weights"]:
-            self._importances.append((decided, model.feature_importances_))
+        adaptive = model.forest.fitted.settings.adaptive
+        forgets = adaptive["forgetting"] is not None
+        decided = last_decision(model.examples_seen, forgets=forgets)
+        if decided >= self._next_importances and adaptive["feature_weights"]:
+            kept = self._importances
+            kept.append((decided, model.feature_importances_))
+            if len(kept) > MOST_IMPORTANCES:  # of a forest that forgets: every second one
+                del kept[1:-1:2]
+            self._next_importances = 1 + decided + (kept[-1][0] - kept[0][0]) // MOST_IMPORTANCES
 
     def importances(self, model: FrameModel) -> list[tuple[int, dict[str, float]]]:
         """Return what was kept of them, and what they are now: variances change meanwhile."""

@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from boundary_forest.durable import DurableForest
+from boundary_forest.estimators.turnover import turnover_in
 from boundary_forest.frames.columns import CLASSIFY
 from boundary_forest.frames.describing import describe
 from boundary_forest.frames.dialect import PLAIN, Dialect
@@ -166,11 +167,12 @@ class Session:
         """Return the figures at this moment."""
         learner, scores, model = self._ready(), self.scores, self.model
         measures: dict[str, Any] = scores.measures(learner.task)
-        stored, nodes, size = learner.waiting, [], 0
+        stored, nodes, size, turnover = learner.waiting, [], 0, None
         if model is not None and model.forest.examples_seen:
             stats = model.stats()
             stored, nodes = stats["examples_stored"], stats["nodes_per_tree"]
             size = stats["bytes"]["total"]
+            turnover = turnover_in(model.forest.fitted)
         planted = any(nodes)
         return Snapshot(
             source=self.name,
@@ -191,6 +193,7 @@ class Session:
             forest_bytes=size,
             memory_bytes=peak_memory(),
             choices=self.choices,
+            turnover=turnover,
         )
 
     def history(self) -> History:

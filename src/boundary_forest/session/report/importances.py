@@ -79,5 +79,12 @@ def _over_time(recorded: Sequence[tuple[int, dict[str, float]]]) -> Chart:
         x_tick=short,
         x_write=lambda x: f"{counted(round(x), 'row')} learned",
         group="importances",
-        note="Those that were largest at some time, looked at whenever the rows have doubled.",
+        note=f"Those that were largest at some time, looked at {_when(recorded)}.",
     )
+
+
+def _when(recorded: Sequence[tuple[int, dict[str, float]]]) -> str:
+    """Return when they were; a forest that forgets learns weights at regular intervals, too."""
+    if all(rows == last_decision(rows) for rows, _ in recorded[:-1]):
+        return "whenever the rows have doubled"
+    return "as often as they are learned, or as there is room for"

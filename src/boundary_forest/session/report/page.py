@@ -18,6 +18,7 @@ from boundary_forest.session.report.by_class import class_table
 from boundary_forest.session.report.confusion import confusion_matrix
 from boundary_forest.session.report.header import header
 from boundary_forest.session.report.importances import column_importances
+from boundary_forest.session.report.lifetimes import lifetimes
 from boundary_forest.session.report.predicted import predicted_versus_true
 from boundary_forest.session.report.reliability import reliability
 from boundary_forest.session.report.trees import tree_shapes
@@ -84,6 +85,7 @@ def _sections(history: History) -> dict[str, Any]:
         "scatter": scatter,
         "differences": differences,
         "importances": column_importances(history.importances),
+        "forgetting": lifetimes(snapshots),
         "growth": [over_time.speed(snapshots), *over_time.storage(snapshots)],
         "trees": tree_shapes(history.tree_depths),
         "hardest_title": "The hardest rows: confident and wrong"

@@ -1,0 +1,93 @@
+"""What the operations of a journal amount to: calls, how much of them counts, and renewals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from boundary_forest.durable.operations import LEARN, RENEW, TRUNCATE, Operation
+
+
+@dataclass(slots=True)
+class Call:
+    """Examples that were given to one learning call.
+
+    Attributes
+    ----------
+    number : int
+        Of its first operation.
+    first, n : int
+        How many examples had been learned before, and how many it has.
+    kept : int
+        How many of them count.
+    """
+
+    number: int
+    first: int
+    n: int
+    kept: int
+
+    @property
+    def end(self) -> int:
+        """How many examples have been learned after it."""
+        return self.first + self.kept
+
+
+@dataclass(slots=True)
+class Log:
+    """What the operations of a journal amount to.
+
+    Attributes
+    ----------
+    operations : list of Operation
+        All of them, in order.
+    calls : list of Call
+        Those of which something counts.
+    renewals : set of int
+        The numbers of the renewals that count.
+    n_bytes : int
+        Bytes of contents.
+    """
+
+    operations: list[Operation] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    renewals: set[int] = field(default_factory=set)
+    n_bytes: int = 0
+
+    def add(self, operation: Operation, n_bytes: int) -> None:
+        """Take the next operation into account; ValueError if it cannot come next."""
+        if self.operations and operation.number != self.operations[-1].number + 1:
+            raise ValueError(f"it follows operation {self.operations[-1].number}")
+        take = {LEARN: self._learn, TRUNCATE: self._truncate, RENEW: self._renew}
+        take[operation.kind](operation)
+        self.operations.append(operation)
+        self.n_bytes += n_bytes
+
+    def _check_first(self, operation: Operation) -> Call | None:
+        last = self.calls[-1] if self.calls else None
+        if last is not None and operation.first != last.end:
+            raise ValueError(f"it begins after {operation.first} examples, not {last.end}")
+        return last
+
+    def _renew(self, operation: Operation) -> None:
+        self._check_first(operation)
+        self.renewals.add(operation.number)
+
+    def _learn(self, operation: Operation) -> None:
+        last = self._check_first(operation)
+        if operation.call == operation.number:
+            self.calls.append(
+                Call(operation.number, operation.first, operation.n, kept=operation.n)
+            )
+        elif last is not None and last.number == operation.call and last.kept == last.n:
+            last.n = last.kept = last.n + operation.n
+        else:
+            raise ValueError(f"it continues the call of operation {operation.call}")
+
+    def _truncate(self, operation: Operation) -> None:
+        last = self.calls[-1] if self.calls else None
+        if last is None or last.number != operation.call or operation.n > last.kept:
+            raise ValueError(f"it truncates the call of operation {operation.call}")
+        last.kept = operation.n
+        self.renewals = {number for number in self.renewals if number < last.number}
+        if last.kept == 0:
+            self.calls.pop()

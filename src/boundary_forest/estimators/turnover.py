@@ -1,0 +1,173 @@
+"""What is told of a forest whose trees come and go: lifetimes, ages, renewals, and the votes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.labels import ClassLabels
+from boundary_forest.estimators.lifetimes import lifetimes_of
+
+# The engine's rules for votes, by its numbers (cpp/include/boundary_forest/vote_rules.hpp): the
+# power p of 1 / distance ** p, how much recent skill counts, and whether all trees have a vote.
+STREAM_RULES = (
+    *((p, skill, False) for skill in (0, 1, 2) for p in (1.0, 0.0)),
+    (1.0, 0, True),
+    (0.0, 0, True),
+)
+
+
+@dataclass(frozen=True)
+class Lifetime:
+    """The trees of a forest that have the same lifetime.
+
+    Parameters
+    ----------
+    lifetime : int or None
+        For how many examples each of them answers; None is for ever.
+    trees : int
+        Their number.
+    youngest, oldest : int
+        Their ages: how many examples ago the oldest one came that a tree has stored.
+    renewals : int
+        How many trees have stood in their places before. Those that live for ever are grown anew
+        when weights of features change; ``max_stored`` cuts trees of any lifetime.
+    recent_accuracy, recent_rmse : float or None
+        The mean of the trees' own, each alone, over about the last 100 examples: of classes, or
+        of targets (in standard deviations if there are several). None unless ``weights="auto"``.
+    """
+
+    lifetime: int | None
+    trees: int
+    youngest: int
+    oldest: int
+    renewals: int
+    recent_accuracy: float | None
+    recent_rmse: float | None
+
+    @property
+    def name(self) -> str:
+        """The lifetime as text."""
+        return "for ever" if self.lifetime is None else f"lifetime {self.lifetime:,}"
+
+    @property
+    def details(self) -> str:
+        """All else as text."""
+        ages = f"{self.youngest:,}"
+        if self.oldest > self.youngest:
+            ages += f" to {self.oldest:,}"
+        parts = [
+            _counted(self.trees, "tree"),
+            f"{ages} examples old",
+            _counted(self.renewals, "renewal"),
+        ]
+        if self.recent_accuracy is not None:
+            parts.append(f"recent accuracy {self.recent_accuracy:.3f}")
+        if self.recent_rmse is not None:
+            parts.append(f"recent RMSE {self.recent_rmse:.4g}")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Turnover:
+    """How the trees of a forest that forgets stand.
+
+    Parameters
+    ----------
+    renewals : int
+        How many trees were replaced by others so far.
+    votes : str
+        The rule by which the trees' answers are weighed now.
+    rule : int
+        Its number.
+    lifetimes : tuple of Lifetime
+        The shortest first; empty before there are trees.
+    """
+
+    renewals: int
+    votes: str
+    rule: int
+    lifetimes: tuple[Lifetime, ...]
+
+
+def vote_rule(rule: int, *, classes: bool) -> str:
+    """Return a rule in words."""
+    power, skill, lasting = STREAM_RULES[rule]
+    text = "1 / distance" if power else "equal"
+    if lasting:
+        return f"{text}, trees that live for ever alone"
+    if skill:
+        return f"{text}, times recent {_skill(skill, classes)}"
+    return text
+
+
+def _skill(skill: int, classes: bool) -> str:
+    if classes:
+        return f"accuracy^{10 * skill}"
+    return "1 / squared error" if skill == 1 else f"(1 / squared error)^{skill}"
+
+
+def turnover_of(told: Mapping[str, Any], lifetimes: Sequence[int], *, classes: bool) -> Turnover:
+    """Return what the engine tells of its trees, by lifetime.
+
+    Parameters
+    ----------
+    told : dict
+        ``generations``, ``ages`` and ``losses`` by place, and ``rule``.
+    lifetimes : sequence of int
+        Of each place; 0 for ever.
+    classes : bool
+        Whether labels are classes.
+    """
+    generations, ages, losses = told["generations"], told["ages"], told["losses"]
+
+    def group(lifetime: int) -> Lifetime:
+        places = [i for i, other in enumerate(lifetimes) if other == lifetime]
+        loss = sum(losses[i] for i in places) / len(places) if len(losses) else None
+        return Lifetime(
+            lifetime or None,
+            len(places),
+            min(ages[i] for i in places),
+            max(ages[i] for i in places),
+            sum(generations[i] for i in places),
+            None if loss is None or not classes else 1 - loss,
+            None if loss is None or classes else math.sqrt(loss),
+        )
+
+    there_are = sorted(set(lifetimes), key=lambda lifetime: lifetime or math.inf)
+    groups = tuple(map(group, there_are)) if len(ages) else ()
+    return Turnover(
+        sum(group.renewals for group in groups),
+        vote_rule(told["rule"], classes=classes),
+        told["rule"],
+        groups,
+    )
+
+
+def turnover_in(fitted: Fitted) -> Turnover | None:
+    """Return how the trees of a fitted forest stand; None if it does not forget."""
+    return _turnover(fitted, fitted.engine.stats())
+
+
+def told_stats(fitted: Fitted) -> dict[str, Any]:
+    """Return the engine's counts, and how the trees stand as plain numbers if it forgets."""
+    stats = dict(fitted.engine.stats())
+    turnover = _turnover(fitted, stats)
+    if turnover is not None:
+        stats["turnover"] = asdict(turnover)
+    return stats
+
+
+def _turnover(fitted: Fitted, stats: Mapping[str, Any]) -> Turnover | None:
+    if "turnover" not in stats:
+        return None
+    settings = fitted.settings
+    lifetimes = lifetimes_of(settings.adaptive["forgetting"], settings.n_estimators)
+    return turnover_of(stats["turnover"], lifetimes, classes=isinstance(fitted.labels, ClassLabels))
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
