@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import signal
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +19,11 @@ from boundary_forest import (
     BoundaryForestRegressor,
     datasets,
 )
+
+# A shell's background jobs ignore Ctrl-C, and so would the processes that tests send it to.
+ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+if ignored and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 QUERY_METHODS = ("apply", "kneighbors", "predict", "predict_proba")
 FITTED_ATTRIBUTES = ("classes_", "feature_names_in_", "n_features_in_", "seed_")
