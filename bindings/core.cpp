@@ -23,6 +23,7 @@ namespace {
 
 using Labels = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Mask = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using RankArray = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Where classes stand, by code; none, and they stand by their codes.
@@ -30,12 +31,28 @@ Ranks ranks_in(const std::optional<RankArray>& given) {
   return given ? Ranks(given->data(), given->shape(0)) : Ranks();
 }
 
+// How neighbours are searched for, as Python says it; what it refers to lives as long as this.
+struct PySearch {
+  PySearch(std::size_t beam, bool exact, const std::optional<Mask>& mask, const nb::object& ids)
+      : names(ids_from(ids)) {
+    search.beam = beam;
+    search.exact = exact;
+    if (mask)
+      search.allowed = {Allowed::By::arrivals, {mask->data(), mask->shape(0)}, nullptr};
+    else if (!ids.is_none())
+      search.allowed = {Allowed::By::ids, {}, &names};
+  }
+
+  Ids names;
+  Search search;
+};
+
 // One published state of a forest, held as long as this lives.
 class PySnapshot {
  public:
-  explicit PySnapshot(std::shared_ptr<BoundaryForest> forest)
+  PySnapshot(std::shared_ptr<BoundaryForest> forest, bool searched)
       : forest_(std::move(forest)),
-        snapshot_(without_gil([&] { return std::make_unique<Snapshot>(*forest_); })) {}
+        snapshot_(without_gil([&] { return std::make_unique<Snapshot>(*forest_, searched); })) {}
   ~PySnapshot() {
     never_with_gil([&] { snapshot_.reset(); });
   }
@@ -60,10 +77,13 @@ class PySnapshot {
     return to_numpy(std::move(arrivals), {end - begin});
   }
 
-  nb::tuple neighbors(const Array2d& X, std::size_t n, std::size_t n_jobs) {
+  nb::tuple neighbors(const Array2d& X, std::size_t n, std::size_t n_jobs, std::size_t beam,
+                      bool exact) {
     const RowsView rows = view_of(X, forest_->params());
-    return to_tuple(without_gil([&] { return snapshot_->neighbors(rows, n, run_with(n_jobs)); }),
-                    forest_->params());
+    const Search search{.exact = exact, .beam = beam};
+    return to_tuple(
+        without_gil([&] { return snapshot_->neighbors(rows, n, search, run_with(n_jobs)); }),
+        forest_->params());
   }
 
  private:
@@ -78,7 +98,7 @@ class Forest {
          std::optional<double> epsilon, const std::string& element_type, std::uint64_t seed,
          nb::object metric, double p, const std::string& ids, double max_samples,
          const std::string& vote_weights, const nb::object& feature_weights,
-         std::vector<std::uint32_t> lifetimes, std::uint32_t max_stored)
+         std::vector<std::uint32_t> lifetimes, std::uint32_t max_stored, const std::string& search)
       : metric_(std::move(metric)), label_metric_(std::move(label_metric)), p_(p) {
     Params params;
     params.n_T = n_T;
@@ -110,6 +130,7 @@ class Forest {
                                                               {"auto", VoteWeights::automatic}});
     params.lifetimes = std::move(lifetimes);
     params.max_stored = max_stored;
+    params.has_graph = by_name<bool>(search, {{"paper", false}, {"graph", true}});
     params.has_learned_weights = nb::isinstance<nb::str>(feature_weights);  // "learned"
     if (!params.has_learned_weights && !feature_weights.is_none())
       weights_ = to_vector<double>(feature_weights);
@@ -163,9 +184,67 @@ class Forest {
         [&, forest = forest_] { forest->learn_offline(rows, y.data(), run_with(n_jobs), names); });
   }
 
-  void check_ids(const nb::object& ids) {
+  void check_ids(const nb::object& ids, bool may_be_known) {
     const Ids names = ids_from(ids);
-    without_gil([&, forest = forest_] { forest->check_ids(names); });
+    without_gil([&, forest = forest_] { forest->check_ids(names, may_be_known); });
+  }
+
+  // Learns rows in place of those that have their ids. Whenever the examples that were replaced are as
+  // many as the others, an engine without them takes this one's place, as in widen().
+  void replace(const Array2d& X, const Labels& y, std::size_t n_jobs, const nb::object& ids) {
+    const RowsView all = rows_to_learn(X, y);
+    Ids names = ids_to_learn(ids, all.n);
+    const std::size_t n_features = forest_->params().n_features;
+    saying_how_far(all, [&](std::size_t& learned) {
+      std::size_t before = 0;
+      while (before < all.n) {
+        std::size_t now = 0;
+        const auto report = [&] { learned = before + now; };
+        const RowsView rows = all.slice(before, all.n - before, n_features);
+        try {
+          forest()->replace(rows, y.data() + before * y.shape(1), run_with(n_jobs), now, names);
+        } catch (...) {
+          report();
+          throw;
+        }
+        report();
+        const auto done = static_cast<std::ptrdiff_t>(now);
+        if (!names.texts.empty())
+          names.texts.erase(names.texts.begin(), names.texts.begin() + done);
+        if (!names.integers.empty())
+          names.integers.erase(names.integers.begin(), names.integers.begin() + done);
+        before += now;
+        if (forest()->is_due_anew()) grow_anew(n_jobs);
+      }
+    });
+  }
+
+  // Without the GIL.
+  void grow_anew(std::size_t n_jobs) {
+    const std::shared_ptr<BoundaryForest> before = forest();
+    std::unique_ptr<Metric> d;
+    {
+      const nb::gil_scoped_acquire gil;
+      d = metric_for(before->params());
+    }
+    std::shared_ptr<BoundaryForest> anew =
+        shared(before->grown_anew(std::move(d), run_with(n_jobs)));
+    const nb::gil_scoped_acquire gil;
+    forest_.swap(anew);
+  }
+  std::shared_ptr<BoundaryForest> forest() const {
+    const nb::gil_scoped_acquire gil;
+    return forest_;
+  }
+
+  // What was forgotten and is still walked by goes.
+  void erase_forgotten(std::size_t n_jobs) {
+    without_gil([&] {
+      if (forest()->n_marked() > 0) grow_anew(n_jobs);
+    });
+  }
+  std::size_t n_forgotten() {
+    return without_gil([&, forest = forest_] { return forest->n_marked(); });
   }
 
   nb::object apply(const Array2d& X, std::size_t n_jobs) {
@@ -184,11 +263,28 @@ class Forest {
     return answers ? to_numpy(std::move(*answers)) : nb::none();
   }
 
-  nb::tuple neighbors(const Array2d& X, std::size_t n, std::size_t n_jobs) {
+  nb::tuple neighbors(const Array2d& X, std::size_t n, std::size_t n_jobs, std::size_t beam,
+                      bool exact, const std::optional<Mask>& mask, const nb::object& ids) {
     const RowsView rows = view(X);
-    return to_tuple(
-        without_gil([&, forest = forest_] { return forest->neighbors(rows, n, run_with(n_jobs)); }),
-        forest_->params());
+    const PySearch how(beam, exact, mask, ids);
+    return to_tuple(without_gil([&, forest = forest_] {
+                      return forest->neighbors(rows, n, how.search, run_with(n_jobs));
+                    }),
+                    forest_->params());
+  }
+
+  nb::tuple within(const Array2d& X, double radius, std::size_t n_jobs, std::size_t beam,
+                   bool exact, const std::optional<Mask>& mask, const nb::object& ids) {
+    const RowsView rows = view(X);
+    const PySearch how(beam, exact, mask, ids);
+    Within found = without_gil([&, forest = forest_] {
+      return forest->within(rows, radius, how.search, run_with(n_jobs));
+    });
+    const std::size_t n = found.distances.size();
+    return nb::make_tuple(to_numpy(std::move(found.ends), {rows.n}),
+                          to_numpy(std::move(found.distances), {n}),
+                          to_numpy(std::move(found.arrivals), {n}),
+                          ids_to_python(std::move(found.ids), forest_->params().ids, {n}));
   }
 
   nb::tuple found(const Array2d& X, std::size_t n_jobs) {
@@ -219,7 +315,11 @@ class Forest {
   // The numbers of the ids that are not known; then nothing is forgotten.
   std::vector<std::size_t> forget(const nb::object& ids, std::size_t n_jobs) {
     const Ids names = ids_from(ids);
-    return without_gil([&, forest = forest_] { return forest->forget(names, run_with(n_jobs)); });
+    return without_gil([&] {
+      std::vector<std::size_t> unknown = forest()->forget(names, run_with(n_jobs));
+      if (unknown.empty() && forest()->is_due_anew()) grow_anew(n_jobs);
+      return unknown;
+    });
   }
 
   void regrow(std::uint32_t place, const Keys& arrivals, bool answering) {
@@ -236,7 +336,7 @@ class Forest {
     without_gil([&, forest = forest_] { forest->succeed({&place, 1}); });
   }
 
-  PySnapshot snapshot() { return PySnapshot(forest_); }
+  PySnapshot snapshot(bool searched) { return PySnapshot(forest_, searched); }
 
   nb::tuple digest(const std::optional<Keys>& label_keys) {
     std::span<const std::uint64_t> keys;
@@ -280,8 +380,10 @@ class Forest {
     bytes["trees"] = stats.tree_bytes;
     bytes["ids"] = stats.id_bytes;
     bytes["window"] = stats.window_bytes;
+    bytes["links"] = stats.link_bytes;
+    bytes["codes"] = stats.code_bytes;
     bytes["total"] = stats.position_bytes + stats.example_bytes + stats.tree_bytes +
-                     stats.id_bytes + stats.window_bytes;
+                     stats.id_bytes + stats.window_bytes + stats.link_bytes + stats.code_bytes;
     nb::list nodes;
     for (const NodeId n : stats.nodes) nodes.append(n);
     all["examples_seen"] = stats.seen;
@@ -439,7 +541,9 @@ PyType_Slot forest_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(Forest::t
                               {0, nullptr}};
 
 constexpr const char* neighbors_signature =
-    "def neighbors(self, X: numpy.typing.NDArray[typing.Any], n_neighbors: int, n_jobs: int) -> "
+    "def neighbors(self, X: numpy.typing.NDArray[typing.Any], n_neighbors: int, n_jobs: int, beam: "
+    "int = 100, exact: bool = False, mask: numpy.typing.NDArray[numpy.uint8] | None = None, ids: "
+    "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> "
     "tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.uint64], "
     "numpy.typing.NDArray[numpy.int64] | list[str] | None]";
 
@@ -481,28 +585,35 @@ NB_MODULE(_core, m) {
                    "numpy.typing.NDArray[numpy.uint64]"),
            "Return the arrival numbers of examples begin to end.")
       .def_prop_ro("size", &PySnapshot::size, "Examples that are stored.")
-      .def("neighbors", &PySnapshot::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a,
-           nb::sig(neighbors_signature), "Return what Forest.neighbors returns, of this state.");
+      .def("neighbors", &PySnapshot::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a, "beam"_a = 100,
+           "exact"_a = false,
+           nb::sig("def neighbors(self, X: numpy.typing.NDArray[typing.Any], n_neighbors: int, "
+                   "n_jobs: int, beam: int = 100, exact: bool = False) -> "
+                   "tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.uint64], "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None]"),
+           "Return what Forest.neighbors returns, of this state.");
   nb::class_<Forest>(m, "Forest", nb::type_slots(forest_slots),
                      "A forest of boundary trees; see cpp/include/boundary_forest.")
-      .def(nb::init<std::uint32_t, std::optional<std::uint32_t>, std::size_t, std::size_t,
-                    nb::object, const std::string&, std::optional<double>, const std::string&,
-                    std::uint64_t, nb::object, double, const std::string&, double,
-                    const std::string&, const nb::object&, std::vector<std::uint32_t>,
-                    std::uint32_t>(),
-           nb::kw_only(), "n_estimators"_a, "max_children"_a.none(), "n_features"_a,
-           "label_length"_a, "label_metric"_a, "estimator"_a, "epsilon"_a.none(), "element_type"_a,
-           "seed"_a, "metric"_a, "p"_a, "ids"_a = "none", "max_samples"_a = 1.0,
-           "vote_weights"_a = "distance", "feature_weights"_a = nb::none(),
-           "lifetimes"_a = nb::list(), "max_stored"_a = 0,
-           nb::sig("def __init__(self, *, n_estimators: int, max_children: int | None, "
-                   "n_features: int, label_length: int, label_metric: str | "
-                   "collections.abc.Callable[..., float], estimator: str, epsilon: float | None, "
-                   "element_type: str, seed: int, metric: str | int | "
-                   "collections.abc.Callable[..., float], p: float, ids: str = 'none', "
-                   "max_samples: float = 1.0, vote_weights: str = 'distance', feature_weights: "
-                   "numpy.typing.NDArray[numpy.float64] | str | None = None, lifetimes: "
-                   "collections.abc.Sequence[int] = [], max_stored: int = 0) -> None"))
+      .def(
+          nb::init<std::uint32_t, std::optional<std::uint32_t>, std::size_t, std::size_t,
+                   nb::object, const std::string&, std::optional<double>, const std::string&,
+                   std::uint64_t, nb::object, double, const std::string&, double,
+                   const std::string&, const nb::object&, std::vector<std::uint32_t>, std::uint32_t,
+                   const std::string&>(),
+          nb::kw_only(), "n_estimators"_a, "max_children"_a.none(), "n_features"_a,
+          "label_length"_a, "label_metric"_a, "estimator"_a, "epsilon"_a.none(), "element_type"_a,
+          "seed"_a, "metric"_a, "p"_a, "ids"_a = "none", "max_samples"_a = 1.0,
+          "vote_weights"_a = "distance", "feature_weights"_a = nb::none(),
+          "lifetimes"_a = nb::list(), "max_stored"_a = 0, "search"_a = "paper",
+          nb::sig("def __init__(self, *, n_estimators: int, max_children: int | None, "
+                  "n_features: int, label_length: int, label_metric: str | "
+                  "collections.abc.Callable[..., float], estimator: str, epsilon: float | None, "
+                  "element_type: str, seed: int, metric: str | int | "
+                  "collections.abc.Callable[..., float], p: float, ids: str = 'none', "
+                  "max_samples: float = 1.0, vote_weights: str = 'distance', feature_weights: "
+                  "numpy.typing.NDArray[numpy.float64] | str | None = None, lifetimes: "
+                  "collections.abc.Sequence[int] = [], max_stored: int = 0, search: str = 'paper') "
+                  "-> None"))
       .def("learn", &Forest::learn, "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none(),
            nb::sig("def learn(self, X: numpy.typing.NDArray[typing.Any], y: "
                    "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
@@ -534,10 +645,18 @@ NB_MODULE(_core, m) {
                   "typing.Any"),
           "Learn rows in order, and return the estimate of each from just before; with ends as for "
           "predict_then_learn.")
-      .def("check_ids", &Forest::check_ids, "ids"_a,
-           nb::sig(
-               "def check_ids(self, ids: numpy.typing.NDArray[numpy.int64] | list[str]) -> None"),
+      .def("replace", &Forest::replace, "X"_a, "y"_a, "n_jobs"_a, "ids"_a,
+           nb::sig("def replace(self, X: numpy.typing.NDArray[typing.Any], y: "
+                   "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
+                   "numpy.typing.NDArray[numpy.int64] | list[str]) -> None"),
+           "Learn rows in order, in place of the stored examples that have their ids.")
+      .def("check_ids", &Forest::check_ids, "ids"_a, "may_be_known"_a = false,
+           nb::sig("def check_ids(self, ids: numpy.typing.NDArray[numpy.int64] | list[str], "
+                   "may_be_known: bool = False) -> None"),
            "Raise ValueError if an id occurs twice or names a stored example.")
+      .def("erase_forgotten", &Forest::erase_forgotten, "n_jobs"_a,
+           "Erase the examples that were forgotten and that searches of a graph still go by.")
+      .def_prop_ro("n_forgotten", &Forest::n_forgotten, "How many these are.")
       .def("forget", &Forest::forget, "ids"_a, "n_jobs"_a,
            nb::sig("def forget(self, ids: numpy.typing.NDArray[numpy.int64] | list[str], n_jobs: "
                    "int) -> list[int]"),
@@ -565,8 +684,22 @@ NB_MODULE(_core, m) {
            nb::sig("def estimate(self, X: numpy.typing.NDArray[typing.Any], n_jobs: int, ranks: "
                    "numpy.typing.NDArray[numpy.uint32] | None = None) -> typing.Any"),
            "Return the same, but in a vote each class's share, by rank.")
-      .def("neighbors", &Forest::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a,
-           nb::sig(neighbors_signature), "Return distances, arrival numbers and ids.")
+      .def(
+          "neighbors", &Forest::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a, "beam"_a = 100,
+          "exact"_a = false, "mask"_a = nb::none(), "ids"_a = nb::none(),
+          nb::sig(neighbors_signature),
+          "Return distances, arrival numbers and ids, of the examples that a mask over arrivals or "
+          "a list of ids allows.")
+      .def("within", &Forest::within, "X"_a, "radius"_a, "n_jobs"_a, "beam"_a = 100,
+           "exact"_a = false, "mask"_a = nb::none(), "ids"_a = nb::none(),
+           nb::sig("def within(self, X: numpy.typing.NDArray[typing.Any], radius: float, n_jobs: "
+                   "int, beam: int = 100, exact: bool = False, mask: "
+                   "numpy.typing.NDArray[numpy.uint8] | None = None, ids: "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> "
+                   "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.float64], "
+                   "numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.int64] | "
+                   "list[str] | None]"),
+           "Return where each row's end, and distances, arrival numbers and ids within a radius.")
       .def("found", &Forest::found, "X"_a, "n_jobs"_a,
            nb::sig("def found(self, X: numpy.typing.NDArray[typing.Any], n_jobs: int) -> "
                    "tuple[numpy.typing.NDArray[numpy.uint32], numpy.typing.NDArray[numpy.float64], "
@@ -580,7 +713,8 @@ NB_MODULE(_core, m) {
                    "numpy.typing.NDArray[numpy.float64], "
                    "tuple[typing.Any, typing.Any, typing.Any, typing.Any]]"),
            "Return each tree's path, the trees' weights, the estimate, and the examples met.")
-      .def("snapshot", &Forest::snapshot, "Return the newest published state, and hold it.")
+      .def("snapshot", &Forest::snapshot, "searched"_a = false,
+           "Return the newest published state, and hold it; searched: to ask for neighbors.")
       .def("digest", &Forest::digest, "label_keys"_a.none(),
            nb::sig("def digest(self, label_keys: numpy.typing.NDArray[numpy.uint64] | None) -> "
                    "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint64], "

@@ -79,6 +79,7 @@ Digest BoundaryForest::digest(std::span<const std::uint64_t> label_keys) {
     Hash128 hash = beginning;
     absorb_example(hash, params_, label_keys, store_.arrival(slot), store_.row(slot),
                    store_.label(slot));
+    if (store_.is_forgotten(version, slot)) absorb(hash, 1);  // walked by, and never returned
     for (std::size_t half = 0; half < 2; ++half)
       digest.examples[half] += n_holders[slot] * hash[half];
   }

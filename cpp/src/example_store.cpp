@@ -8,6 +8,7 @@ void ExampleStore::grow_to(std::size_t n) {
   labels_.grow_to(n);
   arrivals_.grow_to(n);
   holders_.grow_to(n);
+  if (has_marks_) marks_.grow_to(n);
   ids_.grow_to(n);
 }
 
@@ -22,6 +23,7 @@ Slot ExampleStore::stage(const std::byte* rows, const double* labels, std::size_
       std::memcpy(labels_.at(slot), labels + i * label_length_, label_length_ * sizeof(double));
     arrivals_[slot] = first_arrival + i;
     holders_[slot].store(0, std::memory_order_relaxed);
+    if (has_marks_) marks_[slot].store(0, std::memory_order_relaxed);
     ids_.put(slot, ids, first_id + i);
   }
   const Slot first = size_;
@@ -34,6 +36,7 @@ void ExampleStore::restore(std::size_t n, const SavedRows& rows, const double* l
   labels_.grow_to(n);
   arrivals_.grow_to(n);
   holders_.grow_to(n);
+  if (has_marks_) marks_.grow_to(n);
   ids_.grow_to(n);
   for (std::size_t i = 0; i < n; ++i) {
     std::copy_n(labels + i * label_length_, label_length_, labels_.at(i));
@@ -106,12 +109,25 @@ void ExampleStore::let_go(Slot slot, std::uint64_t next_publication) {
   dying_.push_back(slot);
 }
 
+void ExampleStore::mark(Slot slot, std::uint64_t next_publication) {
+  make_room(marked_, 1);
+  marks_[slot].store(dead | static_cast<std::uint32_t>(next_publication),
+                     std::memory_order_release);
+  marked_.push_back(slot);
+  ++n_marked_;
+}
+
 void ExampleStore::make_room_to_commit() {
   ids_.make_room(settled_.size());
   make_room(retired_, dying_.size());
+  make_room(forgotten_, marked_.size());
 }
 
 void ExampleStore::commit(std::uint64_t number) {
+  for (const Slot slot : marked_) {
+    ids_.remove(slot);
+    forgotten_.push_back({number, slot});
+  }
   for (const Slot slot : settled_) ids_.add(slot);
   for (const Slot slot : dying_) {
     ids_.remove(slot);
@@ -121,12 +137,14 @@ void ExampleStore::commit(std::uint64_t number) {
   taken_.clear();
   settled_.clear();
   dying_.clear();
+  marked_.clear();
   committed_size_ = size_;
   committed_living_ = n_living_;
   rows_.settle(number);
   labels_.settle(number);
   arrivals_.settle(number);
   holders_.settle(number);
+  marks_.settle(number);
   ids_.settle(number);
 }
 
@@ -139,10 +157,15 @@ void ExampleStore::recycle_before(std::uint64_t oldest_read) {
     if (rows_.is_own(retired->slot)) free_.push_back(retired->slot);
   }
   retired_.erase(retired_.begin(), retired);
+  auto forgotten = forgotten_.begin();
+  for (; forgotten != forgotten_.end() && forgotten->number < oldest_read; ++forgotten)
+    marks_[forgotten->slot].store(forgotten_by_all, std::memory_order_relaxed);
+  forgotten_.erase(forgotten_.begin(), forgotten);
   rows_.recycle_before(oldest_read);
   labels_.recycle_before(oldest_read);
   arrivals_.recycle_before(oldest_read);
   holders_.recycle_before(oldest_read);
+  marks_.recycle_before(oldest_read);
   ids_.recycle_before(oldest_read);
 }
 
@@ -162,6 +185,9 @@ void ExampleStore::rollback() {
   taken_.clear();
   settled_.clear();
   dying_.clear();
+  for (const Slot slot : marked_) marks_[slot].store(0, std::memory_order_release);
+  n_marked_ -= static_cast<Slot>(marked_.size());
+  marked_.clear();
   size_ = committed_size_;
   n_living_ = committed_living_;
   shrink();

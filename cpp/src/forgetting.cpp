@@ -1,9 +1,14 @@
 // Examples that are forgotten on request.
 //
 // A tree that has some of them is replaced by one that lacks them: what did not stand below them stays as
-// it was, and the others are learned again, in order of arrival. The new tree is of the same generation,
+// it was, and the others are learned again, in order of arrival; in a forest that is searched as a graph,
+// in an order of the tree's own, as trees that differ make the better graph. The new tree is of the same generation,
 // so that ties are settled as before and rows go the ways that they went. Rows are wiped when no call that
 // may read them still runs (example_store.cpp).
+//
+// In a forest that is searched as a graph this is put off: examples are marked, searches go by them and
+// return none. Once as many are marked as are not, and before anything is saved or copied, a forest
+// without them takes the place of this one; it begins with no more memory than it needs.
 #include <algorithm>
 #include <numeric>
 
@@ -14,6 +19,7 @@ namespace boundary_forest {
 
 std::vector<std::size_t> BoundaryForest::forget(const Ids& ids, const Run& run) {
   const Learning learning = begin_learning();
+  if (params_.has_graph) return mark_forgotten(ids);
   Window& window = progress_.adaptation.window;
   std::vector<std::size_t> unknown;
   std::vector<char> forgotten(store_.size(), 0);
@@ -40,6 +46,67 @@ std::vector<std::size_t> BoundaryForest::forget(const Ids& ids, const Run& run) 
     throw;
   }
   return {};
+}
+
+std::vector<std::size_t> BoundaryForest::mark_forgotten(const Ids& ids) {
+  std::vector<std::size_t> unknown;
+  std::vector<Slot> known;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    known.push_back(store_.ids().find(ids, i));
+    if (known.back() == nothing) unknown.push_back(i);
+  }
+  if (!unknown.empty()) return unknown;
+  std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  if (!known.empty() && known.size() == store_.n_living() - store_.n_marked())
+    throw std::invalid_argument(
+        "ids are those of all stored examples, and a forest needs one: begin another forest");
+  try {
+    for (const Slot slot : known) store_.mark(slot, publication_.newest().number + 1);
+    publish();
+  } catch (...) {
+    rollback();
+    throw;
+  }
+  return {};
+}
+
+// The examples whose ids rows begin to begin + n of a block will have.
+void BoundaryForest::mark_known(const Ids& ids, std::size_t begin, std::size_t n) {
+  for (std::size_t i = begin; i < begin + n; ++i)
+    if (const Slot slot = store_.ids().find(ids, i); slot != nothing)
+      store_.mark(slot, publication_.newest().number + 1);
+}
+
+std::unique_ptr<BoundaryForest> BoundaryForest::grown_anew(std::unique_ptr<Metric> d,
+                                                           const Run& run) {
+  State state;
+  {
+    const Learning learning = begin_learning();
+    std::vector<char> forgotten(store_.size(), 0);
+    std::vector<Slot> left;
+    for (Slot slot = 0; slot < store_.size(); ++slot)
+      if (store_.is_marked(slot))
+        forgotten[slot] = 1;
+      else
+        left.push_back(slot);
+    try {
+      forget_slots(forgotten, run);
+      Version version = publication_.newest();
+      version.trees.clear();
+      for (const Grown& grown : trees_)
+        version.trees.push_back(
+            {grown.tree.get(), grown.tree->size(), grown.tree->generation(), grown.answering});
+      state = state_of(version, left, true);
+    } catch (...) {
+      rollback();
+      throw;
+    }
+    rollback();
+  }
+  auto anew = std::make_unique<BoundaryForest>(params_, std::move(d));
+  anew->restore(state);
+  return anew;
 }
 
 // Of each id: whether some of the last arrivals have it. Those are added to `arrivals`. (There may be
@@ -89,8 +156,14 @@ struct Rest {
       examples.push_back(tree.example(v));
       parents.push_back(parent == nothing ? nothing : numbers[parent]);
     }
-    std::sort(again.begin(), again.end(),
-              [&](Slot a, Slot b) { return tree.store().arrival(a) < tree.store().arrival(b); });
+    const Params& params = tree.params();
+    const auto key = [&](Slot slot) {
+      const Arrival a = tree.store().arrival(slot);
+      const std::uint64_t hash =
+          params.has_graph ? hash64(params.seed, tree.place(), tree.generation(), a) : 0;
+      return std::pair(hash, a);
+    };
+    std::sort(again.begin(), again.end(), [&](Slot a, Slot b) { return key(a) < key(b); });
   }
 };
 

@@ -27,7 +27,7 @@ std::pair<std::size_t, std::size_t> most_frequent(const std::vector<T>& values) 
 
 }  // namespace
 
-void IdColumn::check_new(const Ids& ids) const {
+void IdColumn::check_new(const Ids& ids, bool may_be_known) const {
   if (ids.size() > 1) {
     const auto [times, first] =
         ids.texts.empty() ? most_frequent(ids.integers) : most_frequent(ids.texts);
@@ -36,7 +36,7 @@ void IdColumn::check_new(const Ids& ids) const {
                                   std::to_string(times) +
                                   " times: give each example an id of its own");
   }
-  for (std::size_t i = 0; i < ids.size(); ++i)
+  for (std::size_t i = 0; i < ids.size() && !may_be_known; ++i)
     if (find(ids, i) != nothing)
       throw std::invalid_argument("ids must be new, but " + shown(ids, i) +
                                   " already names a stored example: give the new one another id");

@@ -17,7 +17,9 @@ BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
       lifetimes_(params),
       bound_(params),
       plain_(plain_path()),
-      store_(params.element_type, params.n_features, params.label_length, params.ids),
+      store_(params.element_type, params.n_features, params.label_length, params.ids,
+             params.has_graph && params.ids != IdKind::none),
+      code_metric_(params.has_graph ? settings_->d->on_codes() : nullptr),
       publication_(params) {
   if (settings_->d->may_be_negative() && params_.estimator != Estimator::nearest)
     throw std::invalid_argument(
@@ -209,6 +211,14 @@ void BoundaryForest::learn(const RowsView& rows, const double* labels, const Run
   learn_rows(learning, rows, labels, ids, run, learned, {});
 }
 
+void BoundaryForest::replace(const RowsView& rows, const double* labels, const Run& run,
+                             std::size_t& learned, const Ids& ids) {
+  Learning learning = begin_learning();
+  if (!params_.has_graph || params_.ids == IdKind::none)
+    throw std::logic_error("examples are replaced by their ids, in a forest that has a graph");
+  learn_rows(learning, rows, labels, ids, run, learned, {.ranks = {}, .replaces = true});
+}
+
 Table<double> BoundaryForest::predict_then_learn(const RowsView& rows, const double* labels,
                                                  const Run& run, std::size_t& learned,
                                                  const Ids& ids, Ranks ranks, Ends* ends) {
@@ -267,6 +277,10 @@ void BoundaryForest::learn_rows(Learning& learning, const RowsView& rows, const 
            bound_.block_end(progress_.seen, store_.n_living()) - progress_.seen});
       if (!planted()) n = std::min<std::size_t>(n, params_.n_T - progress_.seen);
       if (asked.out != nullptr) n = std::min(n, answered_block_rows());
+      if (asked.replaces) {
+        if (is_due_anew()) break;
+        n = std::min<std::size_t>(n, std::max<Slot>(1, store_.n_living() - 2 * store_.n_marked()));
+      }
       learn_block(rows.slice(begin, n, params_.n_features), labels + begin * params_.label_length,
                   ids, begin, run, asked);
       begin += n;
@@ -286,6 +300,7 @@ void BoundaryForest::learn_block(const RowsView& rows, const double* labels, con
                                  std::size_t begin, const Run& run, const Asked& asked) {
   const std::size_t n_T = params_.n_held();
   const bool planted = this->planted();
+  if (asked.replaces) mark_known(ids, begin, rows.n);
   const Slot first = store_.stage(rows.data, labels, rows.n, progress_.seen, ids, begin);
   StackMemory memory;
   const bool trial = planted && schedule_.is_trial(progress_.seen);
@@ -393,6 +408,7 @@ void BoundaryForest::close_block(Slot first) {
   for (Grown& grown : replaced_)
     while (grown.n_counted > 0)
       store_.let_go(grown.tree->example(--grown.n_counted), next_publication);
+  if (params_.has_graph && planted()) extend_graph();
 }
 
 BoundaryForest::Learning BoundaryForest::begin_learning() {
@@ -436,7 +452,8 @@ void BoundaryForest::publish() {
       trees_.size(),
       [&](Version& version) {
         version.seen = progress_.seen;
-        version.stored = store_.n_living();
+        version.stored = store_.n_living() - store_.n_marked();
+        version.codes = progress_.codes;
         version.slots = store_.size();
         version.n_classes = progress_.n_classes;
         version.spread = progress_.spread;
@@ -454,6 +471,12 @@ void BoundaryForest::publish() {
   for (const Grown& grown : trees_) {
     grown.tree->settle(number);
     grown.tree->recycle_before(oldest_read);
+  }
+  links_.settle(number);
+  links_.recycle_before(oldest_read);
+  if (progress_.codes) {
+    progress_.codes->settle(number);
+    progress_.codes->recycle_before(oldest_read);
   }
   std::erase_if(retired_, [&](const Retired& tree) { return tree.number < oldest_read; });
   try {
@@ -480,6 +503,9 @@ void BoundaryForest::rollback() {
   }
   trees_.resize(version.trees.size());
   store_.rollback();
+  links_.rollback(version.number);
+  progress_.codes = version.codes;
+  if (progress_.codes) progress_.codes->truncate(version.slots);
   progress_.seen = version.seen;
   progress_.n_classes = version.n_classes;
   progress_.spread = version.spread;

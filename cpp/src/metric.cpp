@@ -59,6 +59,14 @@ class BuiltInMetric final : public Metric {
     return Metric::sieve(block);
   }
 
+  std::unique_ptr<Metric> on_codes() const override {
+    const bool is_kept = formula_ == Formula::euclidean || formula_ == Formula::manhattan ||
+                         formula_ == Formula::chebyshev || formula_ == Formula::minkowski;
+    if (stored_ == ElementType::uint8 || !is_kept || n_features_ > kernels::most_coded_features)
+      return nullptr;
+    return std::make_unique<BuiltInMetric>(formula_, arguments_.p, ElementType::uint8, n_features_);
+  }
+
   double distance(double reduced) const override {
     switch (formula_) {
       case Formula::euclidean:

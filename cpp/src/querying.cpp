@@ -9,6 +9,7 @@
 #include "boundary_forest/block_descent.hpp"
 #include "boundary_forest/boundary_forest.hpp"
 #include "boundary_forest/stack_memory.hpp"
+#include "query_blocks.hpp"
 #include "sieves.hpp"
 
 namespace boundary_forest {
@@ -72,18 +73,6 @@ Leaf BoundaryForest::nearest_buffered(const QueryRows& queries, std::size_t i, S
   }
   if (closest.node() == nothing) throw std::logic_error("the forest has not learned anything yet");
   return closest.at();
-}
-
-template <class F>
-void BoundaryForest::for_each_query_block(const RowsView& rows, const Run& run, F&& f) {
-  const std::size_t block_rows = query_block_rows();
-  for (std::size_t begin = 0; begin < rows.n; begin += block_rows) {
-    if (begin > 0) run.between_blocks();
-    const std::size_t n = std::min(block_rows, rows.n - begin);
-    StackMemory memory;
-    const QueryRows queries(rows.slice(begin, n, params_.n_features), store_, &memory);
-    f(begin, queries);
-  }
 }
 
 // f(row, v) for each row and what the trees found for it.
@@ -295,84 +284,6 @@ Paths BoundaryForest::paths(const RowsView& row) {
     ++out.estimate.rows;
   }
   return out;
-}
-
-Neighbors BoundaryForest::neighbors(const RowsView& rows, std::size_t n, const Run& run) {
-  Reading reading(publication_);
-  return neighbors(rows, n, run, reading.version, reading.cost);
-}
-
-Neighbors BoundaryForest::neighbors(const RowsView& rows, std::size_t n, const Run& run,
-                                    const Version& version, Counts& cost) {
-  const std::size_t n_T = params_.n_held();
-  if (n < 1 || n > version.stored)
-    throw std::invalid_argument("n_neighbors must be between 1 and the " +
-                                std::to_string(version.stored) + " examples stored, got " +
-                                std::to_string(n) + "; learn more first, or ask for fewer");
-  Neighbors out{{rows.n, n, std::vector<double>(rows.n * n)},
-                {rows.n, n, std::vector<Arrival>(rows.n * n)},
-                store_.ids().blank(rows.n * n)};
-  const auto put = [&](std::size_t at, const Leaf& leaf) {
-    out.distances.values[at] = settings_->d->distance(leaf.reduced);
-    out.arrivals.values[at] = store_.arrival(leaf.example);
-    store_.ids().get(leaf.example, out.ids, at);
-  };
-  StackMemory memory;
-  std::pmr::vector<Leaf> v(n == 1 ? std::min(rows.n, query_block_rows()) * n_T : 0, &memory);
-  for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
-    if (n == 1) {
-      BFQuery(queries, version, v.data(), run, cost);
-      for (std::size_t row = 0; row < queries.size(); ++row)
-        put(begin + row, nearest(std::span<const Leaf>(v).subspan(row * n_T, n_T), store_));
-      return;
-    }
-    std::vector<Counts> costs(queries.size());
-    parallel_for(queries.size(), threads(run), [&](std::size_t row) {
-      const std::vector<Leaf> found = neighbors_of(queries, row, n, version, costs[row]);
-      for (std::size_t j = 0; j < n; ++j) put((begin + row) * n + j, found[j]);
-    });
-    for (const Counts& of_row : costs) cost += of_row;
-  });
-  return out;
-}
-
-// What the trees compared, or all that is stored where that is less than n; the best n are in order.
-std::vector<Leaf> BoundaryForest::neighbors_of(const QueryRows& queries, std::size_t i,
-                                               std::size_t n, const Version& version,
-                                               Counts& cost) const {
-  std::vector<Leaf> compared;
-  // Rows in a mapped file are not checked; what has no order must not come to be sorted.
-  const auto ordered = [](double reduced) {
-    return std::isnan(reduced) ? std::numeric_limits<double>::infinity() : reduced;
-  };
-  const auto earlier = [&](const Leaf& a, const Leaf& b) {
-    if (a.reduced != b.reduced) return a.reduced < b.reduced;
-    return store_.arrival(a.example) < store_.arrival(b.example);
-  };
-  for (const auto& [tree, n_nodes, generation, answering] : version.trees) {
-    if (!answering) continue;
-    tree->BTQuery({queries, i, version.seen, n_nodes}, cost, [&](Slot example, double reduced) {
-      compared.push_back({example, ordered(reduced)});
-    });
-  }
-  std::sort(compared.begin(), compared.end(), earlier);
-  const auto same = [](const Leaf& a, const Leaf& b) { return a.example == b.example; };
-  compared.erase(std::unique(compared.begin(), compared.end(), same), compared.end());
-  if (compared.size() < n) {  // too few were met on the way, or there are no trees yet
-    compared.clear();
-    compared.reserve(version.stored);
-    for (Slot slot = 0; slot < version.slots; ++slot) {
-      if (!store_.is_in(version, slot)) continue;
-      const std::byte* row = store_.row(slot);
-      double reduced = 0.0;
-      version.adaptation.settings->d->distances(queries.position(i), &row, 1, &reduced);
-      compared.push_back({slot, ordered(reduced)});
-    }
-    cost += {version.planted ? 0 : version.stored, version.stored};
-    std::partial_sort(compared.begin(), compared.begin() + static_cast<std::ptrdiff_t>(n),
-                      compared.end(), earlier);
-  }
-  return compared;
 }
 
 }  // namespace boundary_forest

@@ -16,6 +16,7 @@ namespace boundary_forest {
 void BoundaryForest::regrow(std::span<const Regrowth> trees, const Run& run) {
   const Learning learning = begin_learning();
   if (!planted()) throw std::logic_error("a forest that is not planted has no tree to replace");
+  if (params_.has_graph) throw std::logic_error("trees that make up a graph are not replaced");
   trees_.reserve(trees_.size() + trees.size());  // so that taking back needs no memory
   replaced_.reserve(trees.size());
   try {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "boundary_forest/boundary_forest.hpp"
+#include "sought.hpp"
 
 namespace boundary_forest {
 namespace {
@@ -31,6 +32,8 @@ Stats BoundaryForest::stats() {
               store_.id_bytes(),
               0,
               version.adaptation.window.bytes(),
+              links_.bytes(),
+              version.codes ? version.codes->bytes() : 0,
               {}};
   if (!version.planted) stats.nodes.assign(params_.n_held(), 0);
   for (const auto& [tree, n_nodes, generation, answering] : version.trees) {
@@ -60,9 +63,9 @@ double BoundaryForest::label_deviation() {
   return Reading(publication_).version.spread.deviation();
 }
 
-void BoundaryForest::check_ids(const Ids& ids) {
+void BoundaryForest::check_ids(const Ids& ids, bool may_be_known) {
   const Learning learning = begin_learning();
-  store_.ids().check_new(ids);
+  store_.ids().check_new(ids, may_be_known);
 }
 
 Examples BoundaryForest::examples_at(std::span<const Slot> slots, bool with_positions) const {
@@ -82,11 +85,12 @@ Examples BoundaryForest::examples_at(std::span<const Slot> slots, bool with_posi
 }
 
 // The slots of all examples of a version, by arrival.
-std::vector<Slot> BoundaryForest::living(const Version& version) const {
+std::vector<Slot> BoundaryForest::living(const Version& version, bool with_forgotten) const {
   std::vector<Slot> slots;
   slots.reserve(version.stored);
   for (Slot slot = 0; slot < version.slots; ++slot)
-    if (store_.is_in(version, slot)) slots.push_back(slot);
+    if (store_.is_in(version, slot) && (with_forgotten || !store_.is_forgotten(version, slot)))
+      slots.push_back(slot);
   const auto earlier = [&](Slot a, Slot b) { return store_.arrival(a) < store_.arrival(b); };
   if (!std::is_sorted(slots.begin(), slots.end(), earlier))
     std::sort(slots.begin(), slots.end(), earlier);
@@ -169,9 +173,10 @@ Examples Snapshot::examples(std::size_t begin, std::size_t end, bool with_positi
   return forest_.examples_at(std::span(living_).subspan(begin, end - begin), with_positions);
 }
 
-Neighbors Snapshot::neighbors(const RowsView& rows, std::size_t n, const Run& run) const {
+Neighbors Snapshot::neighbors(const RowsView& rows, std::size_t n, const Search& search,
+                              const Run& run) const {
   Counts cost;
-  Neighbors found = forest_.neighbors(rows, n, run, reading_.version, cost);
+  Neighbors found = forest_.neighbors(rows, n, forest_.sought(search, reading_.version), run, cost);
   forest_.publication_.count_queries(cost);
   return found;
 }
@@ -254,9 +259,11 @@ void BoundaryForest::restore(const State& state, const SavedRows& rows) {
           std::span(state.node_parents).subspan(begin, state.tree_sizes[t]));
     }
     store_.restore(n, rows, examples.labels.data(), examples.arrivals.data(), examples.ids);
+    codes_are_late_ = rows.in_file && code_metric_ && planted;
     close_block(store_.size());
     for (Slot slot = 0; !planted && slot < n; ++slot) store_.hold(slot);
-    progress_ = {state.seen, state.n_classes, std::move(spread), std::move(adaptation)};
+    progress_ = {state.seen, state.n_classes, std::move(spread), std::move(adaptation),
+                 progress_.codes};
     publish();
   } catch (...) {  // there is no memory left; all else was checked
     rollback();
@@ -399,6 +406,9 @@ void BoundaryForest::check_trees(const State& state) const {
   }
   for (const std::uint32_t tree : last_tree)
     require(!planted || tree != 0, "node_examples: an example is in no tree");
+  for (const NodeId size : state.tree_sizes)
+    require(!params_.has_graph || !planted || size == last_tree.size(),
+            "tree_sizes: a tree of a graph lacks an example");
 }
 
 }  // namespace boundary_forest

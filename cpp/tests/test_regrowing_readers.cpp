@@ -30,7 +30,7 @@ void while_read(BoundaryForest& forest, const Stream& stream, const std::functio
         const std::set<Arrival> stored(state.examples.arrivals.begin(),
                                        state.examples.arrivals.end());
         const RowsView rows = stream.rows(static_cast<std::size_t>(100 * r), 30);
-        const Neighbors found = snapshot.neighbors(rows, stored.size(), Run{});
+        const Neighbors found = snapshot.neighbors(rows, stored.size(), Search{}, Run{});
         for (const Arrival arrival : found.arrivals.values) CHECK(stored.contains(arrival));
         // Positions are those of the stream, whatever slots they lie in.
         for (std::size_t i = 0; i < state.examples.arrivals.size(); ++i)

@@ -203,7 +203,7 @@ CASE("a snapshot stays what it was while the forest goes on learning") {
   CHECK_EQ(some.arrivals[0], before.examples.arrivals[2]);
   CHECK_EQ(some.labels[2], before.examples.labels[2 * 2 + 2]);
   CHECK_THROWS(snapshot.examples(0, snapshot.size() + 1), std::invalid_argument);
-  CHECK_THROWS(snapshot.neighbors(stream.rows(0, 1), snapshot.size() + 1, Run{}),
+  CHECK_THROWS(snapshot.neighbors(stream.rows(0, 1), snapshot.size() + 1, Search{}, Run{}),
                std::invalid_argument);
 }
 

@@ -9,7 +9,8 @@
 //
 // Trees come and go: regrowing.cpp puts new trees in the places of others. A version lists its
 // trees, and what is replaced is reclaimed by the learner once no call that may read it still runs.
-// What a forest decides for itself, beyond the paper, is in deciding.cpp.
+// What a forest decides for itself, beyond the paper, is in deciding.cpp. How the trees are searched as
+// one graph is in graph_search.cpp.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +32,11 @@
 #include "boundary_forest/label_metric.hpp"
 #include "boundary_forest/last_asked.hpp"
 #include "boundary_forest/lifetimes.hpp"
+#include "boundary_forest/links.hpp"
 #include "boundary_forest/metric.hpp"
 #include "boundary_forest/query_rows.hpp"
+#include "boundary_forest/row_codes.hpp"
+#include "boundary_forest/search.hpp"
 #include "boundary_forest/sieve.hpp"
 #include "boundary_forest/storage_bound.hpp"
 #include "boundary_forest/thread_pool.hpp"
@@ -71,6 +75,14 @@ struct Neighbors {
   Table<double> distances;
   Table<Arrival> arrivals;
   Ids ids;  // one for each, row by row
+};
+
+// Those within a radius: of row i, from number ends[i - 1] to ends[i].
+struct Within {
+  std::vector<std::uint64_t> ends;
+  std::vector<double> distances;
+  std::vector<Arrival> arrivals;
+  Ids ids;
 };
 
 // Examples along a descent, or that the trees ended at: numbers into a list of examples, and their
@@ -129,6 +141,8 @@ struct Stats {
   std::size_t id_bytes = 0;
   std::size_t tree_bytes = 0;
   std::size_t window_bytes = 0;  // of the last arrivals, if weights are learned from them
+  std::size_t link_bytes = 0;    // of the graph, if there is one
+  std::size_t code_bytes = 0;    // rows as bytes, likewise
   // Of a forest that forgets: what became of the trees that answer, by place.
   struct Turnover {
     std::vector<std::uint32_t> generations;  // how many trees have stood there before
@@ -154,6 +168,12 @@ class BoundaryForest : private Forkable {
     return static_cast<std::size_t>(std::clamp<std::uint64_t>(seen / 8, 256, 4096));
   }
 
+  // Learns rows, as learn() does, whose ids may be known: a known example is marked when the row with its
+  // id is published. Of a forest with a graph and ids. `learned` may be less than all: grown_anew() is
+  // due, whose forest goes on.
+  void replace(const RowsView& rows, const double* labels, const Run& run, std::size_t& learned,
+               const Ids& ids);
+
   // Learns rows (of the store's element type) in order; labels has label_length values a row, and
   // ids one if examples have them. If it throws, the rows published by then stay, and `learned` says
   // how many; with a metric that may fail that is none of them.
@@ -176,13 +196,30 @@ class BoundaryForest : private Forkable {
   void learn_offline(const RowsView& rows, const double* labels, const Run& run,
                      const Ids& ids = {});
 
-  // Throws std::invalid_argument if ids occur twice or already name a stored example.
-  void check_ids(const Ids& ids);
+  // Throws std::invalid_argument if ids occur twice or, unless they may, already name a stored example.
+  void check_ids(const Ids& ids, bool may_be_known = false);
 
   // Forgets the examples with these ids, wherever they are: in trees, in memory, and among the last
   // arrivals (forgetting.cpp). Returns the numbers of those that are not known; then, and if none would
   // be left (std::invalid_argument), nothing is forgotten.
+  //
+  // Where there is a graph, examples are marked; no search returns them any more.
   std::vector<std::size_t> forget(const Ids& ids, const Run& run);
+  // How many are marked; and whether they are as many as the others: then grown_anew() is due.
+  std::size_t n_marked() {
+    const Reading reading(publication_);
+    return params_.has_graph ? reading.version.slots - reading.version.stored : 0;
+  }
+  bool is_due_anew() {
+    const Reading reading(publication_);
+    const Version& version = reading.version;
+    return params_.has_graph && version.slots > version.stored &&
+           version.slots - version.stored >= version.stored;
+  }
+
+  // A forest that has nothing of the examples that are marked, as if they were forgotten from the trees
+  // now. The marks here stay.
+  std::unique_ptr<BoundaryForest> grown_anew(std::unique_ptr<Metric> d, const Run& run);
 
   // Grows trees anew in the places of others, and publishes once. If it throws, nothing has changed.
   void regrow(std::span<const Regrowth> trees, const Run& run);
@@ -203,9 +240,13 @@ class BoundaryForest : private Forkable {
   // E = Shepard vote: each class's share, rows x classes, by rank. Otherwise as predict().
   std::optional<Table<double>> estimate(const RowsView& rows, const Run& run, Ranks ranks = {});
 
-  // n = 1: E = nearest, the paper's retrieval. n > 1: the n best of the distinct examples that the
-  // descents compared; of all that are stored where those are fewer. Needs n <= examples stored.
-  Neighbors neighbors(const RowsView& rows, std::size_t n, const Run& run);
+  // The n closest examples that the search finds (search.hpp). Needs n <= examples that may be returned.
+  Neighbors neighbors(const RowsView& rows, std::size_t n, const Search& search, const Run& run);
+  Neighbors neighbors(const RowsView& rows, std::size_t n, const Run& run) {
+    return neighbors(rows, n, Search{}, run);
+  }
+  // All that it finds at distances up to `radius`.
+  Within within(const RowsView& rows, double radius, const Search& search, const Run& run);
 
   // What the trees found, for an E outside the engine.
   Answers found(const RowsView& rows, const Run& run);
@@ -315,7 +356,8 @@ class BoundaryForest : private Forkable {
     Table<double>* out = nullptr;  // none: nothing is asked
     bool shares = false;
     Ranks ranks;
-    Ends* ends = nullptr;  // none: what answers are made of is not asked
+    Ends* ends = nullptr;   // none: what answers are made of is not asked
+    bool replaces = false;  // examples whose ids are known
   };
   void answer(const Asked& asked, const Ballot& ballot, std::size_t row,
               std::span<const Leaf> v) const;
@@ -370,6 +412,8 @@ class BoundaryForest : private Forkable {
   std::uint32_t next_generation(std::uint32_t place) const;
   std::vector<char> find_in_window(const Ids& ids, std::vector<Arrival>& arrivals) const;
   void forget_slots(std::span<const char> forgotten, const Run& run);
+  std::vector<std::size_t> mark_forgotten(const Ids& ids);
+  void mark_known(const Ids& ids, std::size_t begin, std::size_t n);
   Slot earliest_but(std::span<const char> forgotten) const;
   void keep_within_bound(const Run& run);
   bool cut_oldest(const Run& run);
@@ -389,15 +433,35 @@ class BoundaryForest : private Forkable {
   void for_each_answer(const RowsView& rows, const Run& run, Reading& reading, F&& f);
   Leaf nearest_buffered(const QueryRows& queries, std::size_t i, Slot end, std::uint64_t seen,
                         const std::function<bool(Slot)>& is_there, Counts& cost) const;
-  Neighbors neighbors(const RowsView& rows, std::size_t n, const Run& run, const Version& version,
+  // Of one call: what it reads, and which examples it may return.
+  struct Sought;
+  Sought sought(const Search& search, const Version& version) const;
+  Neighbors neighbors(const RowsView& rows, std::size_t n, const Sought& sought, const Run& run,
                       Counts& cost);
-  std::vector<Leaf> neighbors_of(const QueryRows& queries, std::size_t i, std::size_t n,
-                                 const Version& version, Counts& cost) const;
+  // f(row, its closest examples in order) for each row, as far as the limit goes.
+  template <class F>
+  void for_each_search(const RowsView& rows, const Limit& limit, const Sought& sought,
+                       const Run& run, Counts& cost, F&& f);
+  void cut(std::vector<Leaf>& found, const Limit& limit) const;
+  std::vector<Leaf> paper_search(const QueryRows& queries, std::size_t i, const Limit& limit,
+                                 const Sought& sought, Counts& cost) const;
+  void exact_search(const QueryRows& queries, std::size_t begin, std::size_t end,
+                    const Limit& limit, const Sought& sought, std::span<std::vector<Leaf>> out,
+                    Counts& cost) const;
+  std::vector<Leaf> graph_search(const QueryRows& queries, std::size_t i, const Limit& limit,
+                                 const Sought& sought, Scratch& scratch, Counts& cost) const;
+  void extend_graph();
+  void extend_codes();
+  void prepare_codes();
+  BoundaryForest& searchable() {
+    prepare_codes();
+    return *this;
+  }
   std::size_t threads(const Run& run) const {
     return settings_->d->single_threaded() ? 1 : run.n_jobs;
   }
   Examples examples_at(std::span<const Slot> slots, bool with_positions = true) const;
-  std::vector<Slot> living(const Version& version) const;
+  std::vector<Slot> living(const Version& version, bool with_forgotten = false) const;
   State state_of(const Version& version, std::span<const Slot> living, bool with_positions);
   Stats::Turnover turnover(const Version& version) const;
   void put_adaptation(const Version& version, State& state) const;
@@ -425,6 +489,9 @@ class BoundaryForest : private Forkable {
   const StorageBound bound_;
   const bool plain_;  // see plain_path()
   ExampleStore store_;
+  Links links_;                                // if there is a graph
+  const std::unique_ptr<Metric> code_metric_;  // of rows as bytes; null: a graph is walked by rows
+  mutable ScratchPool scratch_;
   Publication publication_;
   LastAsked last_asked_;
 
@@ -434,6 +501,7 @@ class BoundaryForest : private Forkable {
     std::uint32_t n_classes = 0;
     Spread spread;
     Adaptation adaptation;
+    std::shared_ptr<RowCodes> codes;
   };
   std::mutex learning_;        // held by a learning call, whole
   ChangeMutex block_;          // held while anything is changed; free between two blocks
@@ -446,6 +514,8 @@ class BoundaryForest : private Forkable {
     std::unique_ptr<BoundaryTree> tree;
   };
   std::vector<Retired> retired_;
+  std::atomic<bool> codes_are_late_{
+      false};  // of rows in a mapped file, which are not touched before
   const KnownToForks known_to_forks_{*this};  // the last member
 };
 
@@ -453,18 +523,22 @@ class BoundaryForest : private Forkable {
 // are answered from.
 class Snapshot {
  public:
-  explicit Snapshot(BoundaryForest& forest)
-      : forest_(forest),
+  // `searched`: neighbors() will be asked.
+  explicit Snapshot(BoundaryForest& forest, bool searched = false)
+      : forest_(searched ? forest.searchable() : forest),
         reading_(forest.publication_, Publication::By::holder),
         living_(forest.living(reading_.version)) {}
 
   std::size_t size() const { return living_.size(); }
+  // Of all that the trees have; what was forgotten and is still walked by, too.
   BoundaryForest::State state(bool with_positions) const {
-    return forest_.state_of(reading_.version, living_, with_positions);
+    return forest_.state_of(reading_.version, forest_.living(reading_.version, true),
+                            with_positions);
   }
   // Examples number begin to end, by arrival.
   Examples examples(std::size_t begin, std::size_t end, bool with_positions = true) const;
-  Neighbors neighbors(const RowsView& rows, std::size_t n, const Run& run) const;
+  Neighbors neighbors(const RowsView& rows, std::size_t n, const Search& search,
+                      const Run& run) const;
 
  private:
   BoundaryForest& forest_;

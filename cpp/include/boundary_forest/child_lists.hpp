@@ -45,7 +45,9 @@ class ChildLists {
     }
   };
 
-  explicit ChildLists(std::uint32_t k) : k_(k), pool_(chunk_log2, 1, first_chunk_log2), large_(4) {
+  // Chunks of 2^chunk_log2 words, of which there are many: small ones for each of many trees.
+  explicit ChildLists(std::uint32_t k, unsigned chunk_log2 = 9)
+      : k_(k), pool_(chunk_log2, 1, first_chunk_log2), large_(4) {
     free_.fill(nothing);
   }
 
@@ -132,8 +134,7 @@ class ChildLists {
   std::size_t bytes() const { return pool_.bytes() + large_.bytes() + large_bytes_; }
 
  private:
-  static constexpr unsigned n_classes = 5;  // class c has 4 << c words
-  static constexpr unsigned chunk_log2 = 9;
+  static constexpr unsigned n_classes = 5;         // class c has 4 << c words
   static constexpr unsigned first_chunk_log2 = 6;  // one list of the largest class
   static constexpr std::uint32_t large_bit = 0x80000000U;
   static constexpr std::uint32_t only_child_bits = 0xC0000000U;

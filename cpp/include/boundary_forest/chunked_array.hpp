@@ -17,6 +17,7 @@
 #include <memory>
 #include <vector>
 
+#include "boundary_forest/large_pages.hpp"
 #include "boundary_forest/room.hpp"
 
 namespace boundary_forest {
@@ -45,7 +46,7 @@ class ChunkedArray {
   ChunkedArray& operator=(const ChunkedArray&) = delete;
 
   ~ChunkedArray() {
-    for (std::size_t c = n_foreign_; c < n_chunks_; ++c) delete[] chunk(c);
+    for (std::size_t c = n_foreign_; c < n_chunks_; ++c) free_chunk(chunk(c), bytes_of(c));
   }
 
   T* at(std::size_t i) const {
@@ -85,7 +86,7 @@ class ChunkedArray {
       if (n_chunks_ == 0)
         while (first_elements_ < elements && first_elements_ < chunk_elements())
           first_elements_ *= 2;
-      set_chunk(n_chunks_, new T[elements_of(n_chunks_) * width_]());
+      set_chunk(n_chunks_, allocate_chunk<T>(elements_of(n_chunks_) * width_));
       bytes_ += bytes_of(n_chunks_);
     }
   }
@@ -95,7 +96,10 @@ class ChunkedArray {
   void shrink_to(std::size_t elements) {
     const std::size_t wanted =
         std::max(((elements + chunk_elements() - 1) >> chunk_log2_) + 1, n_foreign_);
-    for (; n_chunks_ > wanted; bytes_ -= bytes_of(n_chunks_)) delete[] chunk(--n_chunks_);
+    for (; n_chunks_ > wanted; bytes_ -= bytes_of(n_chunks_)) {
+      --n_chunks_;
+      free_chunk(chunk(n_chunks_), bytes_of(n_chunks_));
+    }
   }
 
   // What was outgrown since the last call may be read in versions up to `number`, and is freed once
@@ -143,24 +147,24 @@ class ChunkedArray {
     const std::size_t last = n_foreign_ - 1;
     const std::size_t used = n_adopted_ - (last << chunk_log2_);
     if (used == chunk_elements() || last + 1 != n_chunks_) return;
-    std::unique_ptr<T[]> own = copied(chunk(last), used, chunk_elements());
+    OwnedChunk<T> own = copied(chunk(last), used, chunk_elements());
     n_foreign_ = last;
     n_adopted_ = last << chunk_log2_;
     set_chunk(last, own.release());  // what it replaces is not kept to be freed
     bytes_ += chunk_elements() * width_ * sizeof(T);
   }
 
-  std::unique_ptr<T[]> copied(const T* from, std::size_t used, std::size_t elements) const {
-    std::unique_ptr<T[]> to(new T[elements * width_]());
-    for (std::size_t i = 0; i < used * width_; ++i) copy_element(from[i], to[i]);
+  OwnedChunk<T> copied(const T* from, std::size_t used, std::size_t elements) const {
+    OwnedChunk<T> to(allocate_chunk<T>(elements * width_), {elements * width_ * sizeof(T)});
+    for (std::size_t i = 0; i < used * width_; ++i) copy_element(from[i], to.get()[i]);
     return to;
   }
 
   void replace(std::size_t c, std::size_t used, std::size_t elements) {
-    std::unique_ptr<T[]> larger = copied(chunk(c), used, elements);
+    OwnedChunk<T> larger = copied(chunk(c), used, elements);
     make_room(outgrown_, 1);
     const std::size_t bytes = used * width_ * sizeof(T);
-    outgrown_.push_back({0, bytes, std::unique_ptr<T[]>(chunk(c)), nullptr});
+    outgrown_.push_back({0, bytes, OwnedChunk<T>(chunk(c), {bytes}), nullptr});
     set_chunk(c, larger.release());
     bytes_ += elements * width_ * sizeof(T);
   }
@@ -183,7 +187,7 @@ class ChunkedArray {
   struct Outgrown {
     std::uint64_t number;
     std::size_t bytes;
-    std::unique_ptr<T[]> chunk;
+    OwnedChunk<T> chunk;
     std::unique_ptr<Chunk[]> directory;
   };
 

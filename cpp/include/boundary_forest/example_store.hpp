@@ -7,6 +7,9 @@
 // holders: the nodes, over all trees, that refer to it. One that has none left is dead from the next
 // publication on, and becomes free when no call that began before still runs.
 //
+// Where trees are searched as a graph, an example that is forgotten is marked first: it keeps its
+// holders, so that searches go by it, and is returned by none of a version that has the mark.
+//
 // Invariants: what a version has is neither moved nor written while a call reads that version. Rows
 // that lie in a mapped file are never written. Slots do not leave the engine: outside, an example is
 // its arrival number or its id.
@@ -39,7 +42,7 @@ struct SavedRows {
 class ExampleStore {
  public:
   ExampleStore(ElementType type, std::size_t n_features, std::size_t label_length,
-               IdKind ids = IdKind::none)
+               IdKind ids = IdKind::none, bool has_marks = false)
       : type_(type),
         n_features_(n_features),
         label_length_(label_length),
@@ -47,6 +50,8 @@ class ExampleStore {
         labels_(8, label_length, 3),
         arrivals_(8, 1, 3),
         holders_(8, 1, 3),
+        has_marks_(has_marks),
+        marks_(8, 1, 3),
         ids_(ids) {}
 
   ElementType element_type() const { return type_; }
@@ -82,6 +87,19 @@ class ExampleStore {
     return arrival(slot) < version.seen;
   }
 
+  // Whether the version has forgotten the example, which it still walks by.
+  bool is_forgotten(const Version& version, Slot slot) const {
+    if (!has_marks_) return false;
+    const std::uint32_t word = marks_[slot].load(std::memory_order_acquire);
+    if (word <= forgotten_by_all) return word != 0;
+    return ((static_cast<std::uint32_t>(version.number) - word) & ~dead) < (dead >> 1);
+  }
+  // The learner's view.
+  bool is_marked(Slot slot) const {
+    return has_marks_ && marks_[slot].load(std::memory_order_relaxed) != 0;
+  }
+  Slot n_marked() const { return n_marked_; }
+
   // Copies n examples behind the last slot; returns the slot of the first. ids has at least
   // first_id + n of them, or none.
   Slot stage(const std::byte* rows, const double* labels, std::size_t n, Arrival first_arrival,
@@ -98,6 +116,10 @@ class ExampleStore {
   // A node refers to the slot; no longer does, from the next publication on.
   void hold(Slot slot);
   void let_go(Slot slot, std::uint64_t next_publication);
+
+  // The example is forgotten from the next publication on: its id is free, and it is returned no more.
+  // It must not be marked yet.
+  void mark(Slot slot, std::uint64_t next_publication);
 
   // What happened since the last call is published, with a number above `number`. Nothing fails
   // there after make_room_to_commit().
@@ -118,13 +140,14 @@ class ExampleStore {
     labels_.shrink_to(size_);
     arrivals_.shrink_to(size_);
     holders_.shrink_to(size_);
+    marks_.shrink_to(size_);
     ids_.shrink_to(size_);
   }
 
   // May be called by any thread.
   std::size_t position_bytes() const { return rows_.bytes() + owned_bytes_; }
   std::size_t example_bytes() const {
-    return labels_.bytes() + arrivals_.bytes() + holders_.bytes();
+    return labels_.bytes() + arrivals_.bytes() + holders_.bytes() + marks_.bytes();
   }
   std::size_t id_bytes() const { return ids_.bytes(); }
 
@@ -132,6 +155,9 @@ class ExampleStore {
   // A word of holders_ is their number, or `dead` and the publication that is the first without the
   // example; 0 once nobody can read it any more, and while it is staged.
   static constexpr std::uint32_t dead = 0x80000000U;
+  // A word of marks_ is 0; or `dead` and the publication that is the first to have forgotten the
+  // example; or this, once all versions that are read have.
+  static constexpr std::uint32_t forgotten_by_all = 1;
 
   // Chunks of about 64 KB.
   static unsigned rows_log2(std::size_t row_bytes) {
@@ -154,16 +180,20 @@ class ExampleStore {
   ChunkedArray<double> labels_;  // label_length values an example
   ChunkedArray<Arrival> arrivals_;
   ChunkedArray<std::atomic<std::uint32_t>> holders_;
+  bool has_marks_;
+  ChunkedArray<std::atomic<std::uint32_t>> marks_;  // if examples can be marked
   IdColumn ids_;
   Slot size_ = 0;
   Slot n_living_ = 0;
+  Slot n_marked_ = 0;  // of the living
   std::vector<Slot> free_;
 
   struct Retired {
     std::uint64_t number;
     Slot slot;
   };
-  std::vector<Retired> retired_;  // dead, but perhaps still read; by number, ascending
+  std::vector<Retired> retired_;    // dead, but perhaps still read; by number, ascending
+  std::vector<Retired> forgotten_;  // marked, but perhaps still returned; likewise
 
   // Since the last commit.
   struct Change {
@@ -176,6 +206,7 @@ class ExampleStore {
   std::vector<Slot> taken_;      // slots that were free
   std::vector<Slot> settled_;    // new examples, wherever they settled
   std::vector<Slot> dying_;      // examples without a holder
+  std::vector<Slot> marked_;
 };
 
 }  // namespace boundary_forest

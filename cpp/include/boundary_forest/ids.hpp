@@ -165,8 +165,8 @@ class IdColumn {
                        [&](Slot slot) { return integers_[slot] == ids.integers[i]; });
   }
 
-  // Throws std::invalid_argument if ids occur twice or already name a stored example.
-  void check_new(const Ids& ids) const;
+  // Throws std::invalid_argument if ids occur twice or, unless they may, already name a stored example.
+  void check_new(const Ids& ids, bool may_be_known = false) const;
 
   // May be called by any thread. Texts of more than 15 bytes take memory beyond this.
   std::size_t bytes() const { return integers_.bytes() + texts_.bytes() + index_.bytes(); }

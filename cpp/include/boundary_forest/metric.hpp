@@ -39,6 +39,10 @@ class Metric {
   // What compares the rows of a block with many stored rows at once; `block` must outlive it.
   virtual std::unique_ptr<Sieve> sieve(const QueryRows& block) const;
 
+  // The same formula for rows that are coded as bytes, all features with one scale; null where that
+  // would not keep the order of distances, or where rows are bytes already.
+  virtual std::unique_ptr<Metric> on_codes() const { return nullptr; }
+
   // The distance that a reduced distance stands for.
   virtual double distance(double reduced) const { return reduced; }
 

@@ -134,6 +134,7 @@ struct Params {
   // None: all for ever, as in the paper.
   std::vector<std::uint32_t> lifetimes = {};
   std::uint32_t max_stored = 0;  // the most examples that are stored at a time; 0: no limit
+  bool has_graph = false;        // the trees' edges are kept as links to be searched (links.hpp)
   // The trees that are held here, of the n_T that there are in all: [first_tree, end_tree). Several
   // engines that learn the same stream then make up one forest.
   std::uint32_t first_tree = 0;
@@ -184,6 +185,10 @@ struct Params {
       throw std::invalid_argument("max_stored must be at least 4 for each of the " +
                                   std::to_string(n_T) + " trees, got " +
                                   std::to_string(max_stored));
+    if (has_graph && (label_metric != LabelMetric::always || max_samples < 1.0 || forgets() ||
+                      max_stored > 0 || n_held() != n_T))
+      throw std::invalid_argument(
+          "search='graph' needs trees that have every example: it is for retrieval alone");
     if (!(epsilon >= 0.0))
       throw std::invalid_argument("epsilon must be a number >= 0, got " + std::to_string(epsilon));
   }

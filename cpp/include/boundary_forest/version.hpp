@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -19,6 +20,7 @@
 namespace boundary_forest {
 
 class BoundaryTree;
+class RowCodes;
 
 struct TreeVersion {
   const BoundaryTree* tree = nullptr;
@@ -30,11 +32,12 @@ struct TreeVersion {
 struct Version {
   std::uint64_t number = 0;     // of this publication
   std::uint64_t seen = 0;       // examples that had arrived; never falls
-  Slot stored = 0;              // examples that are stored
+  Slot stored = 0;              // examples that are stored and not forgotten
   Slot slots = 0;               // slots in use: those of the stored, and of some that were freed
   std::uint32_t n_classes = 0;  // 1 + the largest class code
   Spread spread;                // of the labels, for epsilon = "auto"
   Adaptation adaptation;
+  std::shared_ptr<RowCodes> codes;  // what a graph is walked by; null: the rows themselves
   bool planted = false;  // else the first n_T examples are awaited, and there are no trees
   std::vector<TreeVersion> trees;  // those that answer first, by place
 };

@@ -1,0 +1,176 @@
+// How stored examples are searched for, and what a search needs for a moment.
+//
+// There are three ways. By the paper: for one neighbour, the closest of the examples that the trees end
+// at; for more, the closest of the distinct ones that the descents compared, or of all that are stored
+// where those are fewer. By the graph, if the forest has one: best first, with a beam (graph_search.cpp).
+// And exactly. Ties go to the earlier arrival.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "boundary_forest/ids.hpp"
+#include "boundary_forest/nearest.hpp"
+#include "boundary_forest/types.hpp"
+
+namespace boundary_forest {
+
+// What may be returned.
+struct Allowed {
+  enum class By : std::uint8_t { all, arrivals, ids } by = By::all;
+  std::span<const std::uint8_t> arrivals;  // 0 or 1 for each; those beyond are not allowed
+  const Ids* ids = nullptr;                // those that name nothing are passed over
+};
+
+struct Search {
+  bool exact = false;      // else by the graph, or by the paper where there is none
+  std::size_t beam = 100;  // of the graph: how many of the closest are kept while it is walked
+  Allowed allowed = {};
+};
+
+// Which of the examples that a search finds are asked for.
+struct Limit {
+  std::size_t n = std::numeric_limits<std::size_t>::max();
+  double farthest = std::numeric_limits<double>::infinity();  // a distance, not reduced
+};
+
+// What a search of a graph keeps: the closest examples found so far, in order of (distance, slot), and
+// which of them it has gone on from. At most `width` of them may be returned; others (forgotten, or not
+// allowed) stand between them, to be walked by. What lies beyond the last of a full beam is dropped. So
+// the outcome does not depend on the order in which examples are offered.
+class Beam {
+ public:
+  struct Entry {
+    double reduced;
+    Slot slot;
+    bool is_returned;
+    bool is_expanded;
+  };
+
+  void reset(std::size_t width) {
+    entries_.clear();
+    width_ = width;
+    n_returned_ = 0;
+    next_ = 0;
+  }
+
+  bool is_full() const { return n_returned_ == width_; }
+  std::size_t n_returned() const { return n_returned_; }
+  const std::vector<Entry>& entries() const { return entries_; }
+
+  // Whether it is kept.
+  bool offer(double reduced, Slot slot, bool is_returned) {
+    if (is_full() && !is_before(reduced, slot, entries_.back())) return false;
+    std::size_t at = entries_.size();
+    if (at > 0 && is_before(reduced, slot, entries_.back())) {
+      std::size_t begin = 0;
+      while (begin < at) {
+        const std::size_t middle = (begin + at) / 2;
+        if (is_before(reduced, slot, entries_[middle]))
+          at = middle;
+        else
+          begin = middle + 1;
+      }
+    }
+    entries_.insert(entries_.begin() + static_cast<std::ptrdiff_t>(at),
+                    {reduced, slot, is_returned, false});
+    if (at < next_) next_ = at;
+    n_returned_ += is_returned ? 1 : 0;
+    if (n_returned_ > width_) {  // the last one is returned, as whatever is beyond it was dropped
+      entries_.pop_back();
+      --n_returned_;
+    }
+    while (is_full() && !entries_.back().is_returned) entries_.pop_back();
+    return true;
+  }
+
+  // The closest that was not gone on from, which it is from now on; `nothing` if there is none.
+  Slot expand() {
+    while (next_ < entries_.size() && entries_[next_].is_expanded) ++next_;
+    if (next_ == entries_.size()) return nothing;
+    entries_[next_].is_expanded = true;
+    return entries_[next_++].slot;
+  }
+
+ private:
+  static bool is_before(double reduced, Slot slot, const Entry& other) {
+    return reduced != other.reduced ? reduced < other.reduced : slot < other.slot;
+  }
+
+  std::vector<Entry> entries_;
+  std::size_t width_ = 0;
+  std::size_t n_returned_ = 0;
+  std::size_t next_ = 0;  // all entries before it are expanded
+};
+
+// The slots that a search has met: a bit each, so that they stay in the nearest cache. Those that were set
+// are cleared one by one, as few are met of many.
+class Visited {
+ public:
+  void reset(std::size_t n) {
+    for (const Slot slot : met_) words_[slot / 64] = 0;
+    met_.clear();
+    if (words_.size() * 64 < n) words_.resize((n + n / 4) / 64 + 1, 0);
+  }
+  // True for the first time.
+  bool meet(Slot slot) {
+    std::uint64_t& word = words_[slot / 64];
+    const std::uint64_t bit = std::uint64_t{1} << (slot % 64);
+    if ((word & bit) != 0) return false;
+    word |= bit;
+    met_.push_back(slot);
+    return true;
+  }
+
+ private:
+  std::vector<std::uint64_t> words_;
+  std::vector<Slot> met_;
+};
+
+// The memory of one thread that searches.
+struct Scratch {
+  Beam beam;
+  Visited visited;
+  std::vector<std::uint8_t> codes;  // of the query
+  std::vector<Slot> met;
+  std::vector<const std::byte*> rows;
+  std::vector<double> reduced;
+};
+
+// Scratch that is in nobody's hands. No lock, so that a fork cannot find one held.
+class ScratchPool {
+ public:
+  ScratchPool() = default;
+  ScratchPool(const ScratchPool&) = delete;
+  ScratchPool& operator=(const ScratchPool&) = delete;
+  ~ScratchPool() {
+    for (auto& place : places_) delete place.load();
+  }
+
+  std::unique_ptr<Scratch> take() {
+    for (auto& place : places_)
+      if (Scratch* scratch = place.exchange(nullptr)) return std::unique_ptr<Scratch>(scratch);
+    return std::make_unique<Scratch>();
+  }
+  void give_back(std::unique_ptr<Scratch> scratch) {
+    for (auto& place : places_) {
+      Scratch* empty = nullptr;
+      if (place.compare_exchange_strong(empty, scratch.get())) {
+        scratch.release();
+        return;
+      }
+    }
+  }
+
+ private:
+  std::array<std::atomic<Scratch*>, 16> places_{};
+};
+
+}  // namespace boundary_forest

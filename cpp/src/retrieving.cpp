@@ -1,0 +1,251 @@
+// Stored examples close to queries: what is asked of a search, and what becomes of its findings. The
+// searches are below, by the paper and exactly, and in graph_search.cpp.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "boundary_forest/boundary_forest.hpp"
+#include "query_blocks.hpp"
+#include "sought.hpp"
+
+namespace boundary_forest {
+
+Neighbors BoundaryForest::neighbors(const RowsView& rows, std::size_t n, const Search& search,
+                                    const Run& run) {
+  prepare_codes();
+  if (search.allowed.by != Allowed::By::ids) {
+    Reading reading(publication_);
+    return neighbors(rows, n, sought(search, reading.version), run, reading.cost);
+  }
+  // The index of ids belongs to the learner, and to the newest version between two of its blocks.
+  std::unique_lock lock(block_);
+  Reading reading(publication_);
+  const Sought sought = this->sought(search, reading.version);
+  lock.unlock();
+  return neighbors(rows, n, sought, run, reading.cost);
+}
+
+BoundaryForest::Sought BoundaryForest::sought(const Search& search, const Version& version) const {
+  Sought sought{version,     search.exact || (params_.has_graph && !version.planted),
+                search.beam, version.stored,
+                {},          {}};
+  const Allowed& allowed = search.allowed;
+  const auto is_there = [&](Slot slot) {
+    return store_.is_in(version, slot) && !store_.is_forgotten(version, slot);
+  };
+  if (allowed.by != Allowed::By::all) {
+    sought.is_filtered = true;
+    sought.n_allowed = 0;
+    sought.allowed.assign(version.slots, 0);
+    const auto allow = [&](Slot slot) {
+      if (slot >= version.slots || sought.allowed[slot] != 0 || !is_there(slot)) return;
+      sought.allowed[slot] = 1;
+      ++sought.n_allowed;
+    };
+    if (allowed.by == Allowed::By::arrivals)
+      for (Slot slot = 0; slot < version.slots; ++slot)
+        if (const Arrival a = store_.arrival(slot);
+            a < allowed.arrivals.size() && allowed.arrivals[a])
+          allow(slot);
+    if (allowed.by == Allowed::By::ids)
+      for (std::size_t i = 0; i < allowed.ids->size(); ++i)
+        if (const Slot slot = store_.ids().find(*allowed.ids, i); slot != nothing) allow(slot);
+    // A graph is walked past what is not allowed, so the fewer examples are, the more it takes: some
+    // 16 distances for each of the beam, times how many there are for one that is allowed.
+    const double m = static_cast<double>(sought.n_allowed);
+    const double walked = 16.0 * static_cast<double>(search.beam) * version.slots;
+    if (params_.has_graph && m * m <= walked) sought.exact = true;
+  }
+  if (sought.exact)
+    for (Slot slot = 0; slot < version.slots; ++slot)
+      if (sought.is_filtered ? sought.allowed[slot] != 0 : is_there(slot))
+        sought.slots.push_back(slot);
+  return sought;
+}
+
+namespace {
+
+// The earlier arrival first among equals. Rows in a mapped file are not checked; what has no order must
+// not come to be sorted.
+double ordered(double reduced) {
+  return std::isnan(reduced) ? std::numeric_limits<double>::infinity() : reduced;
+}
+
+auto earlier_in(const ExampleStore& store) {
+  return [&store](const Leaf& a, const Leaf& b) {
+    if (a.reduced != b.reduced) return a.reduced < b.reduced;
+    return store.arrival(a.example) < store.arrival(b.example);
+  };
+}
+
+}  // namespace
+
+template <class F>
+void BoundaryForest::for_each_search(const RowsView& rows, const Limit& limit, const Sought& sought,
+                                     const Run& run, Counts& cost, F&& f) {
+  const bool by_graph = params_.has_graph && !sought.exact;
+  // Exactly, queries share the rows that are in cache.
+  const std::size_t at_once = sought.exact ? 16 : 4;
+  for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
+    std::vector<std::vector<Leaf>> found(queries.size());
+    const std::size_t n_tasks = (queries.size() + at_once - 1) / at_once;
+    std::vector<Counts> costs(n_tasks);
+    parallel_for(n_tasks, threads(run), [&](std::size_t task) {
+      const std::size_t first = task * at_once;
+      const std::size_t last = std::min(first + at_once, queries.size());
+      if (sought.exact)
+        return exact_search(queries, first, last, limit, sought, found, costs[task]);
+      std::unique_ptr<Scratch> scratch = by_graph ? scratch_.take() : nullptr;
+      for (std::size_t row = first; row < last; ++row)
+        found[row] = by_graph ? graph_search(queries, row, limit, sought, *scratch, costs[task])
+                              : paper_search(queries, row, limit, sought, costs[task]);
+      if (scratch) scratch_.give_back(std::move(scratch));
+    });
+    for (const Counts& of_task : costs) cost += of_task;
+    for (std::size_t row = 0; row < queries.size(); ++row) f(begin + row, found[row]);
+  });
+}
+
+Neighbors BoundaryForest::neighbors(const RowsView& rows, std::size_t n, const Sought& sought,
+                                    const Run& run, Counts& cost) {
+  const std::size_t n_T = params_.n_held();
+  const Version& version = sought.version;
+  if (n < 1 || n > sought.n_allowed)
+    throw std::invalid_argument(
+        "n_neighbors must be between 1 and the " + std::to_string(sought.n_allowed) +
+        (sought.is_filtered ? " examples allowed, got " : " examples stored, got ") +
+        std::to_string(n) +
+        (sought.is_filtered ? "; allow more, or ask for fewer"
+                            : "; learn more first, or ask for fewer"));
+  Neighbors out{{rows.n, n, std::vector<double>(rows.n * n)},
+                {rows.n, n, std::vector<Arrival>(rows.n * n)},
+                store_.ids().blank(rows.n * n)};
+  const auto put = [&](std::size_t at, const Leaf& leaf) {
+    out.distances.values[at] = settings_->d->distance(leaf.reduced);
+    out.arrivals.values[at] = store_.arrival(leaf.example);
+    store_.ids().get(leaf.example, out.ids, at);
+  };
+  if (n > 1 || params_.has_graph || sought.exact || sought.is_filtered) {
+    for_each_search(rows, {.n = n}, sought, run, cost,
+                    [&](std::size_t row, const std::vector<Leaf>& found) {
+                      for (std::size_t j = 0; j < n; ++j) put(row * n + j, found[j]);
+                    });
+    return out;
+  }
+  StackMemory memory;
+  std::pmr::vector<Leaf> v(std::min(rows.n, query_block_rows()) * n_T, &memory);
+  for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
+    BFQuery(queries, version, v.data(), run, cost);
+    for (std::size_t row = 0; row < queries.size(); ++row)
+      put(begin + row, nearest(std::span<const Leaf>(v).subspan(row * n_T, n_T), store_));
+  });
+  return out;
+}
+
+Within BoundaryForest::within(const RowsView& rows, double radius, const Search& search,
+                              const Run& run) {
+  prepare_codes();
+  std::unique_lock lock(block_, std::defer_lock);
+  if (search.allowed.by == Allowed::By::ids) lock.lock();
+  Reading reading(publication_);
+  const Sought sought = this->sought(search, reading.version);
+  if (lock) lock.unlock();
+  Within out;
+  std::vector<Slot> slots;
+  for_each_search(rows, {.farthest = radius}, sought, run, reading.cost,
+                  [&](std::size_t, const std::vector<Leaf>& found) {
+                    for (const Leaf& leaf : found) {
+                      out.distances.push_back(settings_->d->distance(leaf.reduced));
+                      out.arrivals.push_back(store_.arrival(leaf.example));
+                      slots.push_back(leaf.example);
+                    }
+                    out.ends.push_back(slots.size());
+                  });
+  out.ids = store_.ids().blank(slots.size());
+  for (std::size_t i = 0; i < slots.size(); ++i) store_.ids().get(slots[i], out.ids, i);
+  return out;
+}
+
+// Of what was found, in order: as far as the limit goes.
+void BoundaryForest::cut(std::vector<Leaf>& found, const Limit& limit) const {
+  if (found.size() > limit.n) found.resize(limit.n);
+  if (std::isinf(limit.farthest)) return;
+  while (!found.empty() && settings_->d->distance(found.back().reduced) > limit.farthest)
+    found.pop_back();
+}
+
+// What the trees compared, or all that is stored where that is less than n.
+std::vector<Leaf> BoundaryForest::paper_search(const QueryRows& queries, std::size_t i,
+                                               const Limit& limit, const Sought& sought,
+                                               Counts& cost) const {
+  const Version& version = sought.version;
+  std::vector<Leaf> compared;
+  for (const auto& [tree, n_nodes, generation, answering] : version.trees) {
+    if (!answering) continue;
+    tree->BTQuery({queries, i, version.seen, n_nodes}, cost, [&](Slot example, double reduced) {
+      if (!sought.is_filtered || sought.allowed[example] != 0)
+        compared.push_back({example, ordered(reduced)});
+    });
+  }
+  std::sort(compared.begin(), compared.end(), earlier_in(store_));
+  const auto same = [](const Leaf& a, const Leaf& b) { return a.example == b.example; };
+  compared.erase(std::unique(compared.begin(), compared.end(), same), compared.end());
+  const bool has_limit = limit.n <= sought.n_allowed;
+  // Too few were met on the way, or there are no trees yet.
+  if (has_limit ? compared.size() < limit.n : !version.planted) {
+    compared.clear();
+    compared.reserve(sought.n_allowed);
+    for (Slot slot = 0; slot < version.slots; ++slot) {
+      if (!store_.is_in(version, slot)) continue;
+      if (sought.is_filtered && sought.allowed[slot] == 0) continue;
+      const std::byte* row = store_.row(slot);
+      double reduced = 0.0;
+      version.adaptation.settings->d->distances(queries.position(i), &row, 1, &reduced);
+      compared.push_back({slot, ordered(reduced)});
+    }
+    cost += {version.planted ? 0 : compared.size(), compared.size()};
+    std::partial_sort(
+        compared.begin(),
+        compared.begin() + static_cast<std::ptrdiff_t>(std::min(limit.n, compared.size())),
+        compared.end(), earlier_in(store_));
+  }
+  cut(compared, limit);
+  return compared;
+}
+
+// Queries `begin` to `end` and every example that may be returned, a few of these at a time, so that
+// they are read once for all those queries.
+void BoundaryForest::exact_search(const QueryRows& queries, std::size_t begin, std::size_t end,
+                                  const Limit& limit, const Sought& sought,
+                                  std::span<std::vector<Leaf>> out, Counts& cost) const {
+  constexpr std::size_t group = 64;
+  const Metric& d = *sought.version.adaptation.settings->d;
+  const auto earlier = earlier_in(store_);
+  const std::byte* rows[group];
+  double reduced[group];
+  for (std::size_t first = 0; first < sought.slots.size(); first += group) {
+    const std::size_t n = std::min(group, sought.slots.size() - first);
+    for (std::size_t j = 0; j < n; ++j) rows[j] = store_.row(sought.slots[first + j]);
+    for (std::size_t i = begin; i < end; ++i) {
+      std::vector<Leaf>& found = out[i];  // the greatest first, once there are enough
+      d.distances(queries.position(i), rows, n, reduced);
+      for (std::size_t j = 0; j < n; ++j) {
+        const Leaf leaf{sought.slots[first + j], ordered(reduced[j])};
+        if (found.size() >= limit.n) {
+          if (!earlier(leaf, found.front())) continue;
+          std::pop_heap(found.begin(), found.end(), earlier);
+          found.back() = leaf;
+          std::push_heap(found.begin(), found.end(), earlier);
+        } else if (std::isinf(limit.farthest) || d.distance(leaf.reduced) <= limit.farthest) {
+          found.push_back(leaf);
+          if (found.size() == limit.n) std::make_heap(found.begin(), found.end(), earlier);
+        }
+      }
+    }
+  }
+  for (std::size_t i = begin; i < end; ++i) std::sort(out[i].begin(), out[i].end(), earlier);
+  const std::size_t n = sought.slots.size() * (end - begin);
+  cost += {n, n};
+}
+
+}  // namespace boundary_forest
