@@ -73,7 +73,7 @@ def samples(folder, n=120):
             X[:20], np.arange(20) % 3
         ),
         "columns": FrameModel.from_rows(raw_rows(n), "kind", **few),
-        "replaced": replaced(BoundaryForestNeighbors(**few).fit(X)),
+        "replaced": replaced(BoundaryForestNeighbors(**few, search="paper").fit(X)),
     }
     made = {}
     for name, forest in kinds.items():

@@ -350,7 +350,8 @@ def test_stats_tell_what_was_learned_and_what_it_cost(task):
     assert all(1 <= n <= stats["examples_stored"] for n in stats["nodes_per_tree"])
     parts = stats["bytes"]
     assert parts["positions"] >= stats["examples_stored"] * 4 * 8
-    assert parts["total"] == parts["positions"] + parts["examples"] + parts["trees"]
+    assert parts["total"] == sum(parts.values()) - parts["total"]
+    assert (parts["links"] > 0) == (task.estimator is BoundaryForestNeighbors)
     assert stats["instruction_set"] in ("scalar", "avx2", "avx512")
     for unit in ("comparisons", "evaluations"):
         assert stats[unit]["learn"] > 0

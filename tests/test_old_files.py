@@ -41,7 +41,9 @@ def taught():
             X, np.where(X[:, 0] > 8, "high", "low"), ids=[f"row {i}" for i in range(40)]
         ),
         "regressor": BoundaryForestRegressor(**params).fit(X.astype(np.float64), X[:, :2]),
-        "neighbors": BoundaryForestNeighbors(**params, metric="manhattan").fit(X.astype(np.uint8)),
+        "neighbors": BoundaryForestNeighbors(**params, search="paper", metric="manhattan").fit(
+            X.astype(np.uint8)
+        ),
         "general": BoundaryForest(**params, metric=gap, epsilon=2.0).fit(X, X[:, 1]),
         "buffered": BoundaryForestClassifier(random_state=7).fit(X[:4], [3, 1, 2, 1]),
         "columns": FrameModel.from_rows(raw_rows()[:40], "kind", **params),

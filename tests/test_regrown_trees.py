@@ -97,9 +97,14 @@ def replaced(forest, first):
     return forest
 
 
+def by_paper(task):
+    """Taught; the trees of a graph are not replaced one by one."""
+    return task.taught(**{"search": "paper"} if task.estimator is BoundaryForestNeighbors else {})
+
+
 @pytest.fixture
 def forest(task):
-    return replaced(task.taught(), 10)
+    return replaced(by_paper(task), 10)
 
 
 def check_same(other, forest, task):
@@ -145,7 +150,7 @@ def test_a_durable_folder_begins_with_replaced_trees(task, forest, tmp_path):
 
 
 def test_a_replaced_tree_is_another_forest_by_its_fingerprint(task):
-    one, other = task.taught(), task.taught()
+    one, other = by_paper(task), by_paper(task)
     (arrivals, _), engine = one.trees()[0], one.fitted.engine
     engine.regrow(0, arrivals.astype(np.uint64))
     assert one.fingerprint() != other.fingerprint()
@@ -153,7 +158,9 @@ def test_a_replaced_tree_is_another_forest_by_its_fingerprint(task):
 
 def test_stored_examples_are_left_out_of_their_own_neighbours(retrieval):
     X = np.unique(retrieval.X, axis=0)
-    forest = replaced(BoundaryForestNeighbors(2, n_estimators=5, random_state=0).fit(X), 10)
+    forest = replaced(
+        BoundaryForestNeighbors(2, search="paper", n_estimators=5, random_state=0).fit(X), 10
+    )
     distances, neighbors = forest.kneighbors()
     assert neighbors.shape == (len(X) - 10, 2)
     own = np.arange(10, len(X))
@@ -162,4 +169,6 @@ def test_stored_examples_are_left_out_of_their_own_neighbours(retrieval):
     np.testing.assert_allclose(distances, apart)
     assert forest.kneighbors_graph().shape == (len(X) - 10, len(X))
     with pytest.raises(ValueError, match="30 stored"):
-        replaced(BoundaryForestNeighbors(n_estimators=5).fit(X[:40]), 10).kneighbors(None, 30)
+        replaced(
+            BoundaryForestNeighbors(search="paper", n_estimators=5).fit(X[:40]), 10
+        ).kneighbors(None, 30)

@@ -85,7 +85,11 @@ def measure(settings: Settings) -> dict[str, Any]:
 
 def _forest(threads: int, seed: int) -> BoundaryForestNeighbors:
     return BoundaryForestNeighbors(
-        n_estimators=N_ESTIMATORS, max_children=MAX_CHILDREN, n_jobs=threads, random_state=seed
+        search="paper",
+        n_estimators=N_ESTIMATORS,
+        max_children=MAX_CHILDREN,
+        n_jobs=threads,
+        random_state=seed,
     )
 
 

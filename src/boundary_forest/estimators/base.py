@@ -228,6 +228,10 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         next file that is saved has nothing of them. Weights that were learned with them stay until
         they are learned again. The ids may be given to other examples.
 
+        With ``search="graph"`` no search returns them from now on, but searches go by them, and
+        their rows stay in memory, until they are as many as the others, or the forest is saved,
+        pickled or copied: then they leave trees and memory.
+
         Parameters
         ----------
         ids : array-like of int or str
@@ -288,7 +292,7 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         self, fitted: Fitted | None, batch: Batch, how: str = "learn", with_ends: bool = False
     ) -> Any:
         return learn(
-            prepared(self, fitted, batch),
+            prepared(self, fitted, batch, may_be_known=how == "replace"),
             n_threads(self.n_jobs),
             self._become,
             how=how,
@@ -347,6 +351,7 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
             state = {k: v for k, v in super().__getstate__().items() if k not in _NOT_COPIED}
             fitted = self._fitted
             if fitted is not None:
+                fitted.engine.erase_forgotten(n_threads(self.n_jobs))
                 state["_parts"] = taken_apart(fitted, fitted.engine.snapshot().state())
             return state
 

@@ -26,13 +26,14 @@ Tree = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 TREE_PARAMETERS = ("n_estimators", "max_children", "metric", "metric_params")
 
-# Beyond the paper, of the estimators that have labels; and their defaults, which are the paper's.
+# Beyond the paper, of the estimators that have labels, and of retrieval; and what is the paper's.
 ADAPTIVE_PARAMETERS = {
     "feature_weights": None,
     "max_samples": None,
     "weights": "distance",
     "forgetting": None,
     "max_stored": None,
+    "search": "paper",
 }
 
 
@@ -122,6 +123,7 @@ def new_engine(settings: Settings, labels: LabelPolicy) -> Forest:
         vote_weights=adaptive["weights"],
         lifetimes=lifetimes_of(adaptive["forgetting"], settings.n_estimators),
         max_stored=adaptive["max_stored"] or 0,
+        search=adaptive["search"],
     )
 
 

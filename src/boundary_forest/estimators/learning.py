@@ -92,14 +92,19 @@ class Prepared:
     labels: NDArray[np.float64]
 
 
-def prepared(estimator: Any, fitted: Fitted | None, batch: Batch) -> Prepared:
-    """Return a batch ready to be learned, with an engine of its own if ``fitted`` is None."""
+def prepared(
+    estimator: Any, fitted: Fitted | None, batch: Batch, *, may_be_known: bool = False
+) -> Prepared:
+    """Return a batch ready to be learned, with an engine of its own if ``fitted`` is None.
+
+    If ids may be known, examples that have them are replaced.
+    """
     n_rows, n_features = batch.X.shape
     kind = kind_of(batch.ids)
     if fitted is not None:
         check_kind(batch.ids, fitted.settings.ids)
         if batch.ids is not None:
-            fitted.engine.check_ids(engine_ids(batch.ids))
+            fitted.engine.check_ids(engine_ids(batch.ids), may_be_known)
     policy = new_labels(estimator) if fitted is None else fitted.labels
     n_met = 0 if fitted is None else fitted.engine.n_classes
     with naming("y"):
@@ -149,7 +154,8 @@ def learn(
         How many threads may be used.
     become : callable
         Called with the fitted forest if the engine has published anything.
-    how : {"learn", "learn_offline", "predict_then_learn", "estimate_then_learn"}, default="learn"
+    how : {"learn", "learn_offline", "replace", "predict_then_learn", "estimate_then_learn"}, \
+default="learn"
         The engine's method.
     with_ends : bool, default=False
         Whether answers come with the ends of the trees that they were made of.

@@ -12,14 +12,19 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryForest
-from boundary_forest.estimators.blocks import joined, slices
 from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.errors import as_count
 from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.ids import names_of
 from boundary_forest.estimators.labels import NoLabels
+from boundary_forest.estimators.neighbor_graphs import (
+    MODES,
+    Found,
+    graph_of,
+    neighbors_of_stored,
+)
 from boundary_forest.estimators.queries import named_neighbors
-
-MODES = ("connectivity", "distance")
+from boundary_forest.estimators.searching import BEAM, GRAPH, SEARCHES, as_radius, search_options
 
 
 class BoundaryForestNeighbors(
@@ -35,6 +40,14 @@ class BoundaryForestNeighbors(
         What ``transform`` puts into its graph: distances to ``n_neighbors`` neighbours and to the
         example itself, or ones for ``n_neighbors``, itself among them; as scikit-learn's
         :class:`~sklearn.neighbors.KNeighborsTransformer` does.
+    search : {"graph", "paper"}, default="graph"
+        How neighbours are searched for. "graph" walks along the edges of all trees, best first, and
+        finds nearly all true neighbours; links and rows as bytes take memory beside the trees.
+        "paper" is the paper's rule: the closest of the examples that the trees end at, or, for more
+        than one neighbour, that they compare on the way down.
+    beam : int, default=100
+        How many of the closest examples "graph" keeps while it walks, at least as many as
+        neighbours are asked for. More find more of the true neighbours and take longer.
     n_estimators : int, default=50
         Trees (the paper's n_T).
     max_children : int or None, default=50
@@ -102,6 +115,8 @@ class BoundaryForestNeighbors(
         **PARAMETER_CONSTRAINTS,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "mode": [StrOptions(set(MODES))],
+        "search": [StrOptions(set(SEARCHES))],
+        "beam": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -109,6 +124,8 @@ class BoundaryForestNeighbors(
         n_neighbors: int = 5,
         *,
         mode: str = "distance",
+        search: str = GRAPH,
+        beam: int = BEAM,
         n_estimators: int = 50,
         max_children: int | None = 50,
         metric: Any = "euclidean",
@@ -130,6 +147,8 @@ class BoundaryForestNeighbors(
         )
         self.n_neighbors = n_neighbors
         self.mode = mode
+        self.search = search
+        self.beam = beam
 
     def fit(self, X: Any, y: Any = None, *, ids: Any = None) -> Self:
         """Forget everything and learn from the beginning.
@@ -184,10 +203,55 @@ class BoundaryForestNeighbors(
         self._learn(X, y, ids=ids)
         return self
 
+    def upsert(self, X: Any, ids: Any) -> Self:
+        """Learn examples in place of those that have their ids; others are new.
+
+        A search sees an id's old position or its new one, never both or neither.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Positions, in the order in which they are learned.
+        ids : array-like of shape (n_samples,)
+            int64 or str, unique in the batch.
+
+        Returns
+        -------
+        self : BoundaryForestNeighbors
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestNeighbors
+        >>> index = BoundaryForestNeighbors(random_state=0).fit([[0.0], [3.0]], ids=["a", "b"])
+        >>> index.upsert([[9.0], [5.0]], ["a", "c"]).kneighbors([[8.0]], 3)[1].tolist()
+        [['a', 'c', 'b']]
+        """
+        if ids is None:
+            raise ValueError("upsert needs ids: partial_fit learns without")
+        if self._recorder is not None:
+            raise TypeError(
+                "a durable forest replaces in two steps: forget(ids) those it has, then "
+                "partial_fit(X, ids=ids)"
+            )
+        fitted = self.fitted
+        if (self.search if fitted is None else fitted.settings.adaptive["search"]) != GRAPH:
+            raise ValueError(
+                "upsert needs search='graph': here, forget(ids), then partial_fit(X, ids=ids)"
+            )
+        self._learn(X, None, ids=ids, how="replace")
+        return self
+
     def kneighbors(
-        self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
+        self,
+        X: Any = None,
+        n_neighbors: int | None = None,
+        return_distance: bool = True,
+        *,
+        beam: int | None = None,
+        exact: bool = False,
+        allowed: Any = None,
     ) -> Any:
-        """Return stored examples close to each query, nearest first.
+        """Return stored examples close to each query, nearest first; of equals, the earlier first.
 
         Parameters
         ----------
@@ -197,6 +261,15 @@ class BoundaryForestNeighbors(
             How many; None is the estimator's ``n_neighbors``.
         return_distance : bool, default=True
             Whether to return the distances too.
+        beam : int or None, default=None
+            In place of the estimator's ``beam``.
+        exact : bool, default=False
+            Whether all stored examples are compared: the true neighbours, for a time that grows
+            with their number. It is the faster way up to some thousand.
+        allowed : array-like or None, default=None
+            The examples that may be returned: a boolean mask over arrivals, of ``n_samples_fit_``
+            values, or ids, of which those that name nothing are passed over. If they are few, they
+            are compared exactly.
 
         Returns
         -------
@@ -213,10 +286,63 @@ class BoundaryForestNeighbors(
         (array([[1., 1.]]), array([[1, 2]]))
         >>> index.kneighbors(return_distance=False).ravel()
         array([2, 2, 0])
+        >>> index.kneighbors([[2.0]], 1, allowed=[True, False, False])
+        (array([[2.]]), array([[0]]))
         """
-        return super().kneighbors(
-            X, self.n_neighbors if n_neighbors is None else n_neighbors, return_distance
-        )
+        n = self.n_neighbors if n_neighbors is None else n_neighbors
+        _, distances, _, names = self._neighbors(X, n, beam=beam, exact=exact, allowed=allowed)
+        return (distances, names) if return_distance else names
+
+    def radius_neighbors(
+        self,
+        X: Any,
+        radius: float,
+        return_distance: bool = True,
+        *,
+        beam: int | None = None,
+        exact: bool = False,
+        allowed: Any = None,
+    ) -> Any:
+        """Return stored examples within a radius of each query, nearest first.
+
+        A graph is searched with wider and wider beams, until one reaches beyond the radius.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The queries.
+        radius : float
+            The largest distance.
+        return_distance : bool, default=True
+            Whether to return the distances too.
+        beam, exact, allowed
+            As for ``kneighbors``; ``beam`` is where it begins.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples,) of arrays
+            Only if ``return_distance``.
+        neighbors : ndarray of shape (n_samples,) of arrays
+            Ids of the neighbours if they were learned with ``ids``, else arrival numbers.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestNeighbors
+        >>> index = BoundaryForestNeighbors(random_state=0).fit([[0.0], [3.0], [1.0]])
+        >>> distances, arrivals = index.radius_neighbors([[0.2], [9.0]], 1.0)
+        >>> arrivals[0], arrivals[1]
+        (array([0, 2]), array([], dtype=int64))
+        """
+        radius = as_radius(radius)
+        options = search_options(self._learned(), beam, self.beam, exact=exact, allowed=allowed)
+
+        def query(fitted: Fitted, rows: NDArray[Any], threads: int) -> tuple[NDArray[Any], ...]:
+            ends, distances, arrivals, ids = fitted.engine.within(rows, radius, threads, **options)
+            names = names_of(ids, arrivals.astype(np.int64, copy=False))
+            return _ragged(distances, ends), _ragged(names, ends)
+
+        _, (distances, names) = self._queried(X, query)
+        return (distances, names) if return_distance else names
 
     def kneighbors_graph(
         self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity"
@@ -249,7 +375,7 @@ class BoundaryForestNeighbors(
         if mode not in MODES:
             raise ValueError(f"mode must be one of {MODES}, got {mode!r}")
         n = self.n_neighbors if n_neighbors is None else n_neighbors
-        return _graph(*self._neighbors(X, n)[:3], mode)
+        return graph_of(*self._neighbors(X, n)[:3], mode)
 
     def transform(self, X: Any) -> csr_matrix:
         """Return the graph from queries to their neighbours, as KNeighborsTransformer gives it.
@@ -272,7 +398,7 @@ class BoundaryForestNeighbors(
         >>> index.transform([[3.0]]).toarray()
         array([[0., 0., 2.]])
         """
-        return _graph(*self._entries(X), self.mode)
+        return graph_of(*self._entries(X), self.mode)
 
     def fit_transform(self, X: Any, y: Any = None, *, ids: Any = None) -> csr_matrix:
         """Forget everything, learn, and return the graph of the examples among themselves.
@@ -307,7 +433,7 @@ class BoundaryForestNeighbors(
             for column, itself in ((distances, 0.0), (arrivals, own[hidden])):
                 column[hidden, 1:] = column[hidden, :-1]
                 column[hidden, 0] = itself
-        return _graph(fitted, distances, arrivals, self.mode)
+        return graph_of(fitted, distances, arrivals, self.mode)
 
     @property
     def n_samples_fit_(self) -> int:
@@ -330,38 +456,38 @@ class BoundaryForestNeighbors(
         return self._neighbors(X, n_entries)[:3]
 
     def _neighbors(
-        self, X: Any, n_neighbors: Any
-    ) -> tuple[Fitted, NDArray[np.float64], NDArray[np.int64], NDArray[Any]]:
-        if X is not None:
-            return super()._neighbors(X, n_neighbors)
-        return _others(self._learned(), as_count(n_neighbors), n_threads(self.n_jobs))
+        self,
+        X: Any,
+        n_neighbors: Any,
+        *,
+        beam: int | None = None,
+        exact: bool = False,
+        allowed: Any = None,
+    ) -> Found:
+        n, fitted = as_count(n_neighbors), self._learned()
+        options = search_options(fitted, beam, self.beam, exact=exact, allowed=allowed)
+        if X is None:
+            return neighbors_of_stored(fitted, n, n_threads(self.n_jobs), options)
+
+        def query(fitted: Fitted, rows: NDArray[Any], threads: int) -> tuple[NDArray[Any], ...]:
+            return named_neighbors(fitted.engine.neighbors(rows, n, threads, **options))
+
+        fitted, (distances, arrivals, names) = self._queried(X, query)
+        return fitted, distances, arrivals, names
+
+    def _walked(self) -> Fitted:
+        """The trees without what was forgotten, which searches of the graph still go by."""
+        if self._learned().engine.n_forgotten:
+            with self.learning_paused():
+                self._learned().engine.erase_forgotten(n_threads(self.n_jobs))
+        return self._learned()
 
 
-def _others(
-    fitted: Fitted, n: int, threads: int
-) -> tuple[Fitted, NDArray[np.float64], NDArray[np.int64], NDArray[Any]]:
-    """Return the neighbours of every stored example, in order of arrival, without itself."""
-    snapshot, found = fitted.engine.snapshot(), []
-    if n >= snapshot.size:
-        raise ValueError(
-            f"n_neighbors must be smaller than the number of stored examples when X is None, "
-            f"got {n} with {snapshot.size} stored: choose fewer, or learn more first"
-        )
-    for block in slices(snapshot.size, fitted.settings.n_features):
-        rows = snapshot.positions(block.start, block.stop)
-        neighbors = named_neighbors(snapshot.neighbors(rows, n + 1, threads))
-        others = neighbors[1] != snapshot.arrivals(block.start, block.stop)[:, None]
-        others[others.all(axis=1), -1] = False  # it is hidden behind its own duplicates
-        found.append(tuple(part[others].reshape(-1, n) for part in neighbors))
-    distances, arrivals, names = joined(found)
-    return fitted, distances, arrivals, names
-
-
-def _graph(
-    fitted: Fitted, distances: NDArray[np.float64], arrivals: NDArray[np.int64], mode: str
-) -> csr_matrix:
-    n_rows, n_edges = distances.shape
-    weights = distances.ravel() if mode == "distance" else np.ones(distances.size)
-    starts = np.arange(0, n_rows * n_edges + 1, n_edges)
-    shape = (n_rows, fitted.engine.seen)
-    return csr_matrix((weights, arrivals.ravel(), starts), shape=shape)
+def _ragged(values: NDArray[Any], ends: NDArray[np.uint64]) -> NDArray[Any]:
+    """Return the parts of an array, by where they end, as an array of arrays."""
+    parts = np.empty(len(ends), dtype=object)
+    begin = 0
+    for i, end in enumerate(ends.tolist()):
+        parts[i] = values[begin:end]
+        begin = end
+    return parts

@@ -39,6 +39,10 @@ class QueryMixin:
         assert fitted is not None
         return fitted
 
+    def _walked(self) -> Fitted:
+        """What was learned, for those who look at the trees themselves."""
+        return self._learned()
+
     def apply(self, X: Any) -> NDArray[np.int64]:
         """Return the example that each tree ends at, by its arrival number.
 
@@ -60,6 +64,7 @@ class QueryMixin:
         >>> forest.apply([[8]])
         array([[1, 1, 1]])
         """
+        self._walked()
         _, arrivals = self._queried(X, lambda fitted, rows, n: fitted.engine.apply(rows, n))
         return np.asarray(arrivals, dtype=np.int64)
 
@@ -134,6 +139,7 @@ class QueryMixin:
         made of
           #1 'b' at 1: 1.00, 2 trees
         """
+        self._walked()
         fitted, rows = self._query_rows(np.asarray(x)[None] if np.ndim(x) == 1 else x)
         if len(rows) != 1:
             raise ValueError(f"x must be one query, got {len(rows)}")
@@ -156,7 +162,7 @@ class QueryMixin:
         >>> forest.fit([[0], [9], [5]], ["a", "b", "a"]).trees()
         [(array([0, 1, 2]), array([-1,  0,  1])), (array([1, 0, 2]), array([-1,  1,  1]))]
         """
-        return self._learned().trees()
+        return self._walked().trees()
 
     def stats(self) -> dict[str, Any]:
         """Return what was learned and what it cost.

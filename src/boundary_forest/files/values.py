@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from boundary_forest.estimators.errors import plain
 from boundary_forest.estimators.fitted import ADAPTIVE_PARAMETERS
 from boundary_forest.estimators.metrics import name_of
+from boundary_forest.estimators.searching import BEAM
 from boundary_forest.files.layout import NAMES
 from boundary_forest.files.reading import Arrays, ModelFile
 
@@ -158,7 +159,8 @@ def read_parameters(
     Files from before there were the parameters that go beyond the paper do not have them.
     """
     if isinstance(written, dict):
-        later = {name: ADAPTIVE_PARAMETERS[name] for name in names & ADAPTIVE_PARAMETERS.keys()}
+        known = {**ADAPTIVE_PARAMETERS, "beam": BEAM}
+        later = {name: known[name] for name in names & known.keys()}
         written = {**later, **written}
     if not isinstance(written, dict) or written.keys() != names:
         raise file.error(f"its parameters are not {', '.join(sorted(names))}", "document")

@@ -37,7 +37,7 @@ def line(
     the trees; ``most``: of all trees.
     """
     forest = BoundaryForestNeighbors(
-        n_estimators=n_trees, max_children=k, n_jobs=n_jobs, random_state=seed
+        search="paper", n_estimators=n_trees, max_children=k, n_jobs=n_jobs, random_state=seed
     )
     found: dict[str, list[Any]] = {}
     for seen, end in pairwise([0, *ends]):

@@ -2,7 +2,8 @@
 
 ``paper.py`` has the paper's two algorithms in its own names, ``metrics.py`` the distances. What
 goes beyond the paper is beside them: ``weights.py``, weights of features that are learned, and
-``votes.py``, how the trees' answers are weighed. ``randomness.py`` has the one hash behind it all.
+``votes.py``, how the trees' answers are weighed, and ``graph.py``, search over the trees as one
+graph. ``randomness.py`` has the one hash behind it all.
 """
 
 from boundary_forest.reference.metrics import always, euclidean_label_distance

@@ -60,7 +60,7 @@ class BoundaryForestEngine(RiverForest, BaseNN):
         self._items: list[Any] = []  # by arrival number
 
     def _estimator(self) -> BaseBoundaryForest:
-        return SklearnNeighbors(**self._shared_parameters())
+        return SklearnNeighbors(search="paper", **self._shared_parameters())
 
     def append(self, item: tuple[dict[Any, Any], Any], **kwargs: Any) -> None:
         """Keep an item.

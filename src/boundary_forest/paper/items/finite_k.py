@@ -41,7 +41,11 @@ def retrieved(
 ) -> dict[str, float]:
     """Do as ``classified`` for retrieval, with the fraction f of the paper's Figure 1."""
     forest = BoundaryForestNeighbors(
-        n_estimators=n_T, max_children=k, n_jobs=context.n_jobs, random_state=context.seed
+        search="paper",
+        n_estimators=n_T,
+        max_children=k,
+        n_jobs=context.n_jobs,
+        random_state=context.seed,
     )
     for start in range(0, N, LEARNED_AT_ONCE):
         forest.partial_fit(stream.rows(start, min(start + LEARNED_AT_ONCE, N)))

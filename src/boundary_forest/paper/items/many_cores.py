@@ -66,7 +66,9 @@ def run(context: Context) -> Result:
         return BoundaryForestClassifier(n_jobs=cores, random_state=context.seed)
 
     def index(cores: int) -> Any:
-        return BoundaryForestNeighbors(1, n_jobs=cores, random_state=context.seed)
+        return BoundaryForestNeighbors(
+            1, search="paper", n_estimators=50, n_jobs=cores, random_state=context.seed
+        )
 
     found = {}
     for task in tasks.present(context, rows_at_most):

@@ -70,7 +70,11 @@ def measured(context: Context, stream: Stream, most: int) -> dict[str, Any]:
     context.expect(len(ends))
     forests = {
         n_T: BoundaryForestNeighbors(
-            n_estimators=n_T, max_children=K, n_jobs=context.n_jobs, random_state=context.seed
+            search="paper",
+            n_estimators=n_T,
+            max_children=K,
+            n_jobs=context.n_jobs,
+            random_state=context.seed,
         )
         for n_T in N_TREES
     }

@@ -62,7 +62,7 @@ def measured(context: Context, name: str, X: Any, y: Any) -> dict[str, Any]:
         if name != RETRIEVAL:
             return classifier(context, n_estimators=n_T)
         return BoundaryForestNeighbors(
-            n_estimators=n_T, n_jobs=context.n_jobs, random_state=context.seed
+            search="paper", n_estimators=n_T, n_jobs=context.n_jobs, random_state=context.seed
         )
 
     ends = sizes(min(len(X) // 2, max(100, len(X) // 100)), len(X), 13)

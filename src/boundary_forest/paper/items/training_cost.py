@@ -83,7 +83,9 @@ def cost_of(D: int, N: int, context: Context, n_queries: int) -> dict[str, float
     stream = streams.hypercube(context, D, n_queries)
     X = stream.rows(0, N)
     with plain_path():
-        forest = BoundaryForestNeighbors(n_estimators=N_TREES, max_children=50, random_state=0)
+        forest = BoundaryForestNeighbors(
+            search="paper", n_estimators=N_TREES, max_children=50, random_state=0
+        )
         learn_s = min(timed(forest.fit, X)[1] for _ in range(TURNS))
         learned = forest.stats()["comparisons"]["learn"]
         made = query_comparisons(forest, stream.queries)

@@ -1,0 +1,48 @@
+"""Neighbours of a forest's own examples, and neighbours as sparse graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+
+from boundary_forest.estimators.blocks import joined, slices
+from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.queries import named_neighbors
+
+MODES = ("connectivity", "distance")
+
+Found = tuple[Fitted, NDArray[np.float64], NDArray[np.int64], NDArray[Any]]
+
+
+def neighbors_of_stored(fitted: Fitted, n: int, threads: int, options: dict[str, Any]) -> Found:
+    """Return the neighbours of every stored example, in order of arrival, without itself."""
+    snapshot, found = fitted.engine.snapshot(searched=True), []
+    if n >= snapshot.size:
+        raise ValueError(
+            f"n_neighbors must be smaller than the number of stored examples when X is None, "
+            f"got {n} with {snapshot.size} stored: choose fewer, or learn more first"
+        )
+    if options.keys() & {"mask", "ids"}:
+        raise ValueError("allowed needs queries: give X")
+    for block in slices(snapshot.size, fitted.settings.n_features):
+        rows = snapshot.positions(block.start, block.stop)
+        neighbors = named_neighbors(snapshot.neighbors(rows, n + 1, threads, **options))
+        others = neighbors[1] != snapshot.arrivals(block.start, block.stop)[:, None]
+        others[others.all(axis=1), -1] = False  # it is hidden behind its own duplicates
+        found.append(tuple(part[others].reshape(-1, n) for part in neighbors))
+    distances, arrivals, names = joined(found)
+    return fitted, distances, arrivals, names
+
+
+def graph_of(
+    fitted: Fitted, distances: NDArray[np.float64], arrivals: NDArray[np.int64], mode: str
+) -> csr_matrix:
+    """Return neighbours as a sparse matrix whose columns are arrival numbers."""
+    n_rows, n_edges = distances.shape
+    weights = distances.ravel() if mode == "distance" else np.ones(distances.size)
+    starts = np.arange(0, n_rows * n_edges + 1, n_edges)
+    shape = (n_rows, fitted.engine.seen)
+    return csr_matrix((weights, arrivals.ravel(), starts), shape=shape)

@@ -1,0 +1,73 @@
+"""How neighbours are searched for: what users say of it, checked, as the engine takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sized
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.forgetting import checked_ids
+from boundary_forest.estimators.ids import NONE
+
+PAPER, GRAPH = "paper", "graph"
+SEARCHES = (GRAPH, PAPER)
+BEAM = 100  # by measurement: `make bench SECTIONS=retrieval`
+
+
+def search_options(
+    fitted: Fitted, beam: Any, default_beam: int, *, exact: bool, allowed: Any
+) -> dict[str, Any]:
+    """Return the options of the engine's ``neighbors`` and ``within``.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        The forest that is searched.
+    beam : int or None
+        Of this call; None is the estimator's.
+    default_beam : int
+        The estimator's.
+    exact : bool
+        Whether all stored examples are compared.
+    allowed : array-like or None
+        A mask over arrivals, or ids.
+    """
+    if beam is not None:
+        if fitted.settings.adaptive.get("search") != GRAPH:
+            raise ValueError("beam is for search='graph', and this forest has search='paper'")
+        if not isinstance(beam, Integral) or isinstance(beam, bool) or beam < 1:
+            raise ValueError(f"beam must be an integer >= 1, got {beam!r}")
+    options = {"beam": int(default_beam if beam is None else beam), "exact": bool(exact)}
+    return options if allowed is None else {**options, **_filter(fitted, allowed)}
+
+
+def as_radius(radius: Any) -> float:
+    """Return a radius, or raise if it is none."""
+    if not isinstance(radius, Real) or isinstance(radius, bool) or np.isnan(float(radius)):
+        raise ValueError(f"radius must be a number, got {radius!r}")
+    return float(radius)
+
+
+def _filter(fitted: Fitted, allowed: Any) -> dict[str, Any]:
+    if isinstance(allowed, str | bytes) or not isinstance(allowed, Iterable):
+        raise TypeError(f"allowed must be a boolean mask or ids, got {allowed!r}")
+    if not isinstance(allowed, Sized) or not hasattr(allowed, "__getitem__"):
+        allowed = list(allowed)  # a set, or what can be gone through once
+    array = np.asarray(allowed)
+    if array.dtype == np.bool_:
+        n_seen = fitted.engine.seen
+        if array.shape != (n_seen,):
+            raise ValueError(
+                f"allowed must have a value for each of the {n_seen} examples seen, got shape "
+                f"{array.shape}"
+            )
+        return {"mask": np.ascontiguousarray(array).view(np.uint8)}
+    if fitted.settings.ids == NONE:
+        raise ValueError(
+            "allowed must be a boolean mask over arrivals, as examples have no ids: they come with "
+            "partial_fit(..., ids=ids)"
+        )
+    return {"ids": checked_ids(fitted, allowed)}

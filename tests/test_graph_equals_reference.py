@@ -1,0 +1,64 @@
+"""The engine's search over the graph and reference/graph.py find the same, tie for tie."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boundary_forest import BoundaryForestNeighbors, reference
+from boundary_forest.reference.graph import Graph
+
+METRICS = [
+    ("euclidean", 2.0),
+    ("manhattan", 2.0),
+    ("chebyshev", 2.0),
+    ("minkowski", 3.0),
+    ("cosine", 2.0),
+    ("canberra", 2.0),
+    ("inner_product", 2.0),
+]
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(
+    metric=st.sampled_from(METRICS),
+    element_type=st.sampled_from(["uint8", "float32", "float64"]),
+    n=st.integers(14, 90),
+    features=st.sampled_from([1, 2, 5, 19, 70]),
+    n_T=st.sampled_from([1, 2, 5, 13]),
+    k=st.sampled_from([2, 4, 50]),
+    on_grid=st.booleans(),
+    beam=st.integers(1, 12),
+    n_neighbors=st.integers(1, 6),
+    share=st.sampled_from([0.0, 0.3]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_the_engine_finds_what_the_reference_finds(
+    metric, element_type, n, features, n_T, k, on_grid, beam, n_neighbors, share, seed
+):
+    rng = np.random.default_rng(seed)
+    if on_grid or element_type == "uint8":
+        X = rng.integers(0, 4, size=(n + 5, features)).astype(element_type)
+    else:
+        X = rng.normal(size=(n + 5, features)).astype(element_type)
+    queries, X = X[n:], X[:n]
+    name, p = metric
+    params = {"metric_params": {"p": p}} if name == "minkowski" else {}
+    index = BoundaryForestNeighbors(
+        n_estimators=n_T, max_children=k, metric=name, random_state=seed, beam=beam, **params
+    ).fit(X[: n // 2], ids=np.arange(n // 2))
+    index.partial_fit(X[n // 2 :], ids=np.arange(n // 2, n))
+    forest = reference.BoundaryForest(
+        n_T=n_T, k=k, d=name, d_c=reference.always, E="nearest", p=p, seed=seed
+    )
+    for x in X:
+        forest.BFTrain(x, np.zeros(0))
+    forgotten = set(np.flatnonzero(rng.random(n) < share)[: n // 2 - 1].tolist())
+    index.forget(sorted(forgotten))
+    if len(forgotten) * 2 >= n:
+        return  # grown anew
+    graph = Graph(forest, name, p)
+    found = index.kneighbors(queries, n_neighbors, return_distance=False)
+    expected = [graph.search(y, n_neighbors, beam, lambda a: a not in forgotten) for y in queries]
+    assert found.tolist() == expected
