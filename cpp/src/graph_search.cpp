@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "boundary_forest/boundary_forest.hpp"
 #include "sought.hpp"
@@ -15,15 +16,16 @@
 namespace boundary_forest {
 namespace {
 
-// One search: what it reads, what it compares by, and the memory that it works in.
+// One search: what it reads, what it compares by, and the memory that it works in. Rows are what the
+// search compares: codes, or the stored rows themselves.
+template <class Rows>
 struct Walk {
   const Version& version;
   const Links& links;
-  const ExampleStore& store;
-  const RowCodes* codes;  // or null: rows are compared
-  const Metric& d;        // of codes, or of rows
-  Position y;
-  std::size_t row_bytes;
+  const Rows row_places;
+  const std::size_t row_bytes;
+  const Metric& d;
+  const Position y;
   Scratch& scratch;
 
   // is_returned(slot) tells whether an example may be returned; others are walked by.
@@ -33,46 +35,31 @@ struct Walk {
     scratch.visited.reset(version.slots);
     descend(is_returned, cost);
     for (Slot slot = scratch.beam.expand(); slot != nothing; slot = scratch.beam.expand()) {
-      meet_links(slot);
-      offer_met(is_returned, cost);
+      const ChildLists::View view = links.of(slot);
+      const auto link = [&](std::size_t j) { return view.ids[j].load(std::memory_order_relaxed); };
+      const auto only = [&](std::size_t) { return view.only_child; };
+      offer(view.ids != nullptr ? scratch.visited.meet(view.count, version.slots, link)
+                                : scratch.visited.meet(view.count, version.slots, only),
+            is_returned, cost);
     }
   }
 
  private:
-  const std::byte* row(Slot slot) const { return codes ? codes->row(slot) : store.row(slot); }
-
-  void meet(Slot slot) {
-    if (slot >= version.slots || !scratch.visited.meet(slot)) return;
-    const std::byte* const row = this->row(slot);
-    for (std::size_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(row + at);
-    scratch.met.push_back(slot);
-    scratch.rows.push_back(row);
-  }
-  void meet_none() {
-    scratch.met.clear();
-    scratch.rows.clear();
-  }
-
-  void meet_links(Slot slot) {
-    meet_none();
-    const ChildLists::View view = links.of(slot);
-    if (view.ids == nullptr) {
-      if (view.count > 0) meet(view.only_child);
-      return;
-    }
-    for (std::uint32_t j = 0; j < view.count; ++j)
-      meet(view.ids[j].load(std::memory_order_relaxed));
-  }
-
-  // Returns the closest of those that were met, and its distance.
+  // Offers examples to the beam, and returns the closest of them and its distance.
   template <class IsReturned>
-  Leaf offer_met(IsReturned&& is_returned, Counts& cost) {
-    const std::vector<Slot>& met = scratch.met;
-    scratch.reduced.resize(met.size());
-    d.distances(y, scratch.rows.data(), met.size(), scratch.reduced.data());
-    cost += {met.size(), met.size()};
+  Leaf offer(std::span<const Slot> met, IsReturned&& is_returned, Counts& cost) {
+    const std::size_t n = met.size();
+    scratch.rows.resize(n);
+    scratch.reduced.resize(n);
+    const std::byte** const rows = scratch.rows.data();
+    for (std::size_t j = 0; j < n; ++j) {
+      rows[j] = reinterpret_cast<const std::byte*>(row_places.at(met[j]));
+      for (std::size_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(rows[j] + at);
+    }
+    d.distances(y, rows, n, scratch.reduced.data());
+    cost += {n, n};
     Leaf closest{nothing, std::numeric_limits<double>::infinity()};
-    for (std::size_t j = 0; j < met.size(); ++j) {
+    for (std::size_t j = 0; j < n; ++j) {
       double reduced = scratch.reduced[j];
       // Rows in a mapped file are not checked.
       if (std::isnan(reduced)) reduced = std::numeric_limits<double>::infinity();
@@ -87,21 +74,22 @@ struct Walk {
   template <class IsReturned>
   void descend(IsReturned&& is_returned, Counts& cost) {
     const auto& [tree, n_nodes, generation, answering] = version.trees[0];
+    const auto root = [&](std::size_t) { return tree->example(0); };
     NodeId v = 0;
-    meet_none();
-    meet(tree->example(0));
-    Leaf at_v = offer_met(is_returned, cost);
+    Leaf at_v = offer(scratch.visited.meet(1, version.slots, root), is_returned, cost);
     for (;;) {
       const ChildLists::View children = tree->children(v, n_nodes);
-      meet_none();
-      for (std::uint32_t j = 0; j < children.count; ++j) meet(tree->example(children[j]));
-      const Leaf closest = offer_met(is_returned, cost);
+      const auto child = [&](std::size_t j) {
+        return tree->example(children[static_cast<std::uint32_t>(j)]);
+      };
+      // Nobody is met twice in a tree, so they stand as the children do.
+      const auto met = scratch.visited.meet(children.count, version.slots, child);
+      const Leaf closest = offer(met, is_returned, cost);
       const bool is_closer = closest.reduced < at_v.reduced ||
                              (closest.reduced == at_v.reduced && closest.example < at_v.example);
       if (closest.example == nothing || !is_closer) return;
-      // Nobody was met before in a tree, so they stand as the children do.
-      const auto at = std::find(scratch.met.begin(), scratch.met.end(), closest.example);
-      v = children[static_cast<std::uint32_t>(at - scratch.met.begin())];
+      const auto at = std::find(met.begin(), met.end(), closest.example);
+      v = children[static_cast<std::uint32_t>(at - met.begin())];
       at_v = closest;
     }
   }
@@ -122,25 +110,24 @@ std::vector<Leaf> BoundaryForest::graph_search(const QueryRows& queries, std::si
     codes->encode(y, scratch.codes.data());
     walked = {reinterpret_cast<const std::byte*>(scratch.codes.data()), ElementType::uint8};
   }
-  Walk walk{version,
-            links_,
-            store_,
-            codes,
-            codes != nullptr ? *code_metric_ : d,
-            walked,
-            codes != nullptr ? params_.n_features : store_.row_bytes(),
-            scratch};
   const bool has_forgotten = version.stored < version.slots;
-  // A radius is reached when the beam goes beyond it.
-  for (std::size_t width = std::max(sought.beam, limit.n > sought.n_allowed ? 1 : limit.n);;
-       width *= 2) {
-    width = std::min(width, sought.n_allowed);
+  const auto walk = [&](auto&& walk, std::size_t width) {
     if (sought.is_filtered)
       walk.run(width, [&](Slot slot) { return sought.allowed[slot] != 0; }, cost);
     else if (has_forgotten)
       walk.run(width, [&](Slot slot) { return !store_.is_forgotten(version, slot); }, cost);
     else
       walk.run(width, [](Slot) { return true; }, cost);
+  };
+  // A radius is reached when the beam goes beyond it.
+  for (std::size_t width = std::max(sought.beam, limit.n > sought.n_allowed ? 1 : limit.n);;
+       width *= 2) {
+    width = std::min(width, sought.n_allowed);
+    if (codes != nullptr)
+      walk(Walk{version, links_, codes->rows(), params_.n_features, *code_metric_, walked, scratch},
+           width);
+    else
+      walk(Walk{version, links_, store_.rows(), store_.row_bytes(), d, walked, scratch}, width);
     std::vector<Leaf> found;
     found.reserve(width);
     for (const Beam::Entry& entry : scratch.beam.entries())

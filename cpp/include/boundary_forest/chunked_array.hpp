@@ -56,6 +56,28 @@ class ChunkedArray {
   }
   T& operator[](std::size_t i) const { return *at(i); }
 
+  // Where elements are, for a loop over many: it knows what was there when it was made.
+  class Places {
+   public:
+    T* at(std::size_t i) const {
+      return directory_[i >> log2_].load(std::memory_order_relaxed) + (i & mask_) * width_;
+    }
+
+   private:
+    friend ChunkedArray;
+    explicit Places(const ChunkedArray& array)
+        : directory_(array.directory_.load(std::memory_order_acquire)),
+          log2_(array.chunk_log2_),
+          mask_((std::size_t{1} << array.chunk_log2_) - 1),
+          width_(array.width_) {}
+
+    const std::atomic<T*>* directory_;
+    unsigned log2_;
+    std::size_t mask_;
+    std::size_t width_;
+  };
+  Places places() const { return Places(*this); }
+
   std::size_t width() const { return width_; }
   std::size_t chunk_elements() const { return std::size_t{1} << chunk_log2_; }
   std::size_t capacity() const {

@@ -60,6 +60,7 @@ class ExampleStore {
   std::size_t row_bytes() const { return rows_.width(); }
 
   const std::byte* row(Slot slot) const { return rows_.at(slot); }
+  ChunkedArray<std::byte>::Places rows() const { return rows_.places(); }
   // Short enough that a group of them fits into the second cache beside what is in use.
   bool has_short_rows() const { return rows_.width() <= 1024; }
   void prefetch(Slot slot) const {

@@ -34,9 +34,7 @@ class RowCodes {
   // Codes the rows of all slots up to n.
   void extend(const ExampleStore& store, Slot n);
 
-  const std::byte* row(Slot slot) const {
-    return reinterpret_cast<const std::byte*>(codes_.at(slot));
-  }
+  ChunkedArray<std::uint8_t>::Places rows() const { return codes_.places(); }
   // A query in the same coding.
   void encode(const Position& query, std::uint8_t* codes) const;
 

@@ -119,14 +119,25 @@ class Visited {
     met_.clear();
     if (words_.size() * 64 < n) words_.resize((n + n / 4) / 64 + 1, 0);
   }
-  // True for the first time.
-  bool meet(Slot slot) {
-    std::uint64_t& word = words_[slot / 64];
-    const std::uint64_t bit = std::uint64_t{1} << (slot % 64);
-    if ((word & bit) != 0) return false;
-    word |= bit;
-    met_.push_back(slot);
-    return true;
+  // Of the n slots slot_of(j) that are below `end`: those that are met for the first time.
+  template <class SlotOf>
+  std::span<const Slot> meet(std::size_t n, Slot end, SlotOf&& slot_of) {
+    const std::size_t before = met_.size();
+    met_.resize(before + n);
+    Slot* const first = met_.data() + before;
+    Slot* next = first;
+    std::uint64_t* const words = words_.data();
+    for (std::size_t j = 0; j < n; ++j) {
+      const Slot slot = slot_of(j);
+      if (slot >= end) continue;
+      const std::uint64_t word = words[slot / 64];
+      const std::uint64_t with = word | std::uint64_t{1} << (slot % 64);
+      words[slot / 64] = with;
+      *next = slot;
+      next += word != with ? 1 : 0;  // no branch: about half of them are new
+    }
+    met_.resize(static_cast<std::size_t>(next - met_.data()));
+    return {first, next};
   }
 
  private:
@@ -139,7 +150,6 @@ struct Scratch {
   Beam beam;
   Visited visited;
   std::vector<std::uint8_t> codes;  // of the query
-  std::vector<Slot> met;
   std::vector<const std::byte*> rows;
   std::vector<double> reduced;
 };
