@@ -48,8 +48,8 @@ class BoundaryForestNeighbors(
     beam : int, default=100
         How many of the closest examples "graph" keeps while it walks, at least as many as
         neighbours are asked for. More find more of the true neighbours and take longer.
-    n_estimators : int, default=50
-        Trees (the paper's n_T).
+    n_estimators : int, default=30
+        Trees (the paper's n_T). More make the better graph, for memory and time to learn.
     max_children : int or None, default=50
         Most children a node may have (k); None is unlimited.
     metric : str or callable, default="euclidean"
@@ -126,7 +126,7 @@ class BoundaryForestNeighbors(
         mode: str = "distance",
         search: str = GRAPH,
         beam: int = BEAM,
-        n_estimators: int = 50,
+        n_estimators: int = 30,
         max_children: int | None = 50,
         metric: Any = "euclidean",
         metric_params: dict[str, Any] | None = None,
@@ -315,8 +315,12 @@ class BoundaryForestNeighbors(
             The largest distance.
         return_distance : bool, default=True
             Whether to return the distances too.
-        beam, exact, allowed
-            As for ``kneighbors``; ``beam`` is where it begins.
+        beam : int or None, default=None
+            As for ``kneighbors``: where it begins.
+        exact : bool, default=False
+            As for ``kneighbors``.
+        allowed : array-like or None, default=None
+            As for ``kneighbors``.
 
         Returns
         -------
