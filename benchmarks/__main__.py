@@ -26,6 +26,7 @@ from benchmarks.sections import (
     mnist,
     persistence,
     prequential,
+    retrieval,
     streams,
     tables,
 )
@@ -39,6 +40,7 @@ SECTIONS: dict[str, Any] = {
     "prequential": prequential,
     "streams": streams,
     "hypercube": hypercube,
+    "retrieval": retrieval,
     "persistence": persistence,
     "durable": durable,
 }
