@@ -70,8 +70,9 @@ class Hnswlib:
         return np.asarray(self.index.knn_query(queries, k=n, num_threads=self.threads)[0])
 
     def bytes_each(self) -> float:
-        # Two levels' worth of links at level 0, a count, a label, and upper levels of 1 / ln M.
-        return 4.0 * (2 * LINKS + 1) + 8.0 + 4.0 * (LINKS + 1) / np.log(LINKS) / LINKS
+        # 2 M links at the lowest level, their count and a label; M links and a count at each of
+        # the upper levels, which one in M of the rows below is in.
+        return 4.0 * (2 * LINKS + 1) + 8.0 + 4.0 * (LINKS + 1) / (LINKS - 1)
 
 
 class USearch:

@@ -59,7 +59,7 @@ def _glove() -> tuple[Array, Array] | None:
 def contest(name: str, X: Array, queries: Array, settings: Settings) -> dict[str, Any]:
     """Return each index's build time, bytes, and recalls with times."""
     built: dict[str, tuple[Contestant, Index, Array]] = {}
-    rows = []
+    rows: list[dict[str, Any]] = []
     with limited(1):
         for key, contestant in CONTESTANTS.items():
             if installed(contestant.module) is None:
@@ -107,7 +107,7 @@ def as_float32(X: Array) -> Array:
 
 def recall(found: Array, true: Array) -> float:
     shared = [len(np.intersect1d(a, b)) for a, b in zip(found, true, strict=True)]
-    return float(np.mean(shared)) / true.shape[1]
+    return float(np.mean(shared) / true.shape[1])
 
 
 def time_at(curve: list[dict[str, float]], wanted: float) -> float | None:
@@ -115,7 +115,7 @@ def time_at(curve: list[dict[str, float]], wanted: float) -> float | None:
     points = sorted((point["recall"], point["us"]) for point in curve)
     recalls, times = zip(*points, strict=True)
     if not recalls[0] <= wanted <= recalls[-1]:
-        return times[0] if recalls[0] > wanted else None
+        return float(times[0]) if recalls[0] > wanted else None
     return float(np.interp(wanted, recalls, times))
 
 
