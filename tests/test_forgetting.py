@@ -239,3 +239,17 @@ def test_a_call_that_fails_while_trees_come_and_go_is_taken_back(calls):
     params["metric"].left = 10**9
     untroubled = forest("classify", max_stored=40, **params).partial_fit(X[:200], y[:200])
     assert learner.partial_fit(X[30:200], y[30:200]).fingerprint() == untroubled.fingerprint()
+
+
+def test_neighbours_are_ranked_by_the_newest_weights_and_come_once():
+    """Trees of different weights measure differently; their distances cannot be compared."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2600, 4)) * [1, 10, 100, 1000]
+    y = (X[:, 0] > 0) ^ (np.arange(2600) // 700 % 2 == 0) & (X[:, 1] > 0)
+    forest = BoundaryForestClassifier.for_streams(n_estimators=12, random_state=0).fit(X, y)
+    for n in (1, 8):
+        distances, arrivals = forest.kneighbors(X[2000:2100], n)
+        assert all(len(set(row)) == n for row in arrivals.tolist())
+        apart = (X[arrivals] - X[2000:2100, None]) ** 2 * forest.feature_weights_
+        np.testing.assert_allclose(distances, np.sqrt(apart.sum(axis=-1)), rtol=1e-9)
+        assert (np.diff(distances, axis=1) >= 0).all()

@@ -136,8 +136,11 @@ Neighbors BoundaryForest::neighbors(const RowsView& rows, std::size_t n, const S
   std::pmr::vector<Leaf> v(std::min(rows.n, query_block_rows()) * n_T, &memory);
   for_each_query_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
     BFQuery(queries, version, v.data(), run, cost);
-    for (std::size_t row = 0; row < queries.size(); ++row)
-      put(begin + row, nearest(std::span<const Leaf>(v).subspan(row * n_T, n_T), store_));
+    for (std::size_t row = 0; row < queries.size(); ++row) {
+      const std::span<Leaf> v_row = std::span(v).subspan(row * n_T, n_T);
+      if (!are_alike(version)) measure_alike(queries.position(row), version, v_row, cost);
+      put(begin + row, nearest(v_row, store_));
+    }
   });
   return out;
 }
@@ -174,6 +177,24 @@ void BoundaryForest::cut(std::vector<Leaf>& found, const Limit& limit) const {
     found.pop_back();
 }
 
+// Whether the trees that answer measure by the newest weights, and so by the same.
+bool BoundaryForest::are_alike(const Version& version) const {
+  return std::ranges::all_of(version.trees, [&](const TreeVersion& of) {
+    return !of.answering || &of.tree->d() == version.adaptation.settings->d.get();
+  });
+}
+
+// By the newest weights: distances that trees measured by different ones cannot be ranked.
+void BoundaryForest::measure_alike(const Position& y, const Version& version,
+                                   std::span<Leaf> leaves, Counts& cost) const {
+  for (Leaf& leaf : leaves) {
+    const std::byte* row = store_.row(leaf.example);
+    version.adaptation.settings->d->distances(y, &row, 1, &leaf.reduced);
+    leaf.reduced = ordered(leaf.reduced);
+  }
+  cost.evaluations += leaves.size();
+}
+
 // What the trees compared, or all that is stored where that is less than n.
 std::vector<Leaf> BoundaryForest::paper_search(const QueryRows& queries, std::size_t i,
                                                const Limit& limit, const Sought& sought,
@@ -187,6 +208,7 @@ std::vector<Leaf> BoundaryForest::paper_search(const QueryRows& queries, std::si
         compared.push_back({example, ordered(reduced)});
     });
   }
+  if (!are_alike(version)) measure_alike(queries.position(i), version, compared, cost);
   std::sort(compared.begin(), compared.end(), earlier_in(store_));
   const auto same = [](const Leaf& a, const Leaf& b) { return a.example == b.example; };
   compared.erase(std::unique(compared.begin(), compared.end(), same), compared.end());

@@ -443,6 +443,9 @@ class BoundaryForest : private Forkable {
   void for_each_search(const RowsView& rows, const Limit& limit, const Sought& sought,
                        const Run& run, Counts& cost, F&& f);
   void cut(std::vector<Leaf>& found, const Limit& limit) const;
+  bool are_alike(const Version& version) const;
+  void measure_alike(const Position& y, const Version& version, std::span<Leaf> leaves,
+                     Counts& cost) const;
   std::vector<Leaf> paper_search(const QueryRows& queries, std::size_t i, const Limit& limit,
                                  const Sought& sought, Counts& cost) const;
   void exact_search(const QueryRows& queries, std::size_t begin, std::size_t end,
