@@ -1,9 +1,10 @@
-"""Options that ``stream``, ``fit`` and ``predict`` share, and how such a command exits."""
+"""Options that commands on rows share, and how such a command exits."""
 
 import math
 import re
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ import typer
 
 from boundary_forest import ModelFileError
 from boundary_forest.cli.running import Job, run
+from boundary_forest.estimators.element_type import ELEMENT_TYPES
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.estimators.lifetimes import LONGEST, SHORTEST, checked_lifetimes
 from boundary_forest.estimators.metrics import ALIASES, METRICS, canonical
@@ -23,7 +25,8 @@ from boundary_forest.session.settings import WARMUP
 from boundary_forest.session.sources import FORMATS
 
 _NAME = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>[^,\s](?:[^,]*[^,\s])?))\s*(?:,|$)')
-_METRICS = sorted({*METRICS, *ALIASES} - {"inner_product", "minkowski"})
+_INDEX_METRICS = sorted({*METRICS, *ALIASES} - {"minkowski"})
+_METRICS = [name for name in _INDEX_METRICS if name != "inner_product"]
 
 
 def _one_of(*allowed: str, **more: Any) -> Any:
@@ -210,6 +213,32 @@ Metric = Annotated[
         show_default="euclidean",
     ),
 ]
+IndexMetric = Annotated[
+    str | None,
+    _one_of(
+        *_INDEX_METRICS,
+        metavar="METRIC",
+        help=f"Distance between positions: {', '.join(_INDEX_METRICS)}.",
+        show_default="euclidean",
+    ),
+]
+Vector = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="The column of lists that are the positions, or columns of numbers, separated by "
+        "commas.",
+        metavar="COLUMNS",
+        show_default="the only column of lists, else all columns but the ids",
+    ),
+]
+Kept = Annotated[
+    str | None,
+    _one_of(
+        *ELEMENT_TYPES,
+        help="What positions are kept as; float32 rounds numbers, which saves half the memory.",
+        show_default="as in the source",
+    ),
+]
 Epsilon = Annotated[
     str | None,
     typer.Option(
@@ -298,8 +327,13 @@ def dialect(
 def finish(job: Job) -> None:
     """Run a job and exit with its code; an error is printed as one line, and exits with 2."""
     command = shlex.join(["boundary-forest", *sys.argv[1:]])
+    exit_with(lambda: run(replace(job, command=command)))
+
+
+def exit_with(work: Callable[[], int]) -> None:
+    """Exit with the code that the work returns, or as ``finish`` does after an error."""
     try:
-        code = run(replace(job, command=command))
+        code = work()
     except (ColumnError, JournalError, ModelFileError, StreamError, OSError) as error:
         print(f"boundary-forest: {_message(error)}", file=sys.stderr)
         raise typer.Exit(2) from None

@@ -110,7 +110,7 @@ class Run:
                         self._read(session, source)
                 except BrokenPipeError:  # nobody reads any more: end as if the stream had
                     broken = True
-                    _discard_output()
+                    discard_output()
                     self._handle_all(session, session.finish())
             finally:  # keep what was learned, however the run has ended
                 session.checkpoint()
@@ -259,7 +259,7 @@ def run(job: Job) -> int:
         pa.enable_signal_handlers(True)
 
 
-def _discard_output() -> None:
+def discard_output() -> None:
     """Discard what is still buffered for a reader that has gone, so that Python can end."""
     with suppress(OSError):
         null = os.open(os.devnull, os.O_WRONLY)
