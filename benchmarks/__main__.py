@@ -27,6 +27,7 @@ from benchmarks.sections import (
     persistence,
     prequential,
     retrieval,
+    runbook,
     streams,
     tables,
 )
@@ -41,6 +42,7 @@ SECTIONS: dict[str, Any] = {
     "streams": streams,
     "hypercube": hypercube,
     "retrieval": retrieval,
+    "runbook": runbook,
     "persistence": persistence,
     "durable": durable,
 }
