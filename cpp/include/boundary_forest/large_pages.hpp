@@ -1,6 +1,6 @@
 // Memory of chunks. Those of 2 MB and more, which are read here and there, ask the system for large pages:
-// without, nearly every row that a search of a graph reads would also miss the table of pages (1.3 times
-// its time). All are zero, and begin at a line of cache.
+// without, nearly every row that a search of a graph reads would also miss the table of pages. All are
+// zero, and begin at a line of cache.
 #pragma once
 
 #include <cstddef>
