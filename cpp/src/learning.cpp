@@ -20,7 +20,8 @@ BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
       store_(params.element_type, params.n_features, params.label_length, params.ids,
              params.has_graph && params.ids != IdKind::none),
       code_metric_(params.has_graph ? settings_->d->on_codes() : nullptr),
-      publication_(params) {
+      publication_(params),
+      last_asked_(params.n_features * size_of(params.element_type), params.n_held()) {
   if (settings_->d->may_be_negative() && params_.estimator != Estimator::nearest)
     throw std::invalid_argument(
         "metric 'inner_product' may be negative, and a Shepard vote or mean needs distances >= 0; "

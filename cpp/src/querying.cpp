@@ -46,7 +46,7 @@ void BoundaryForest::BFQuery(const QueryRows& queries, const Version& version, L
     for (std::size_t row = 0; row < queries.size(); ++row) {
       const auto [node, at] = tree.BTQuery({queries, row, version.seen, n_nodes}, costs[i]);
       v[row * n_T + i] = at;
-      if (!ends.empty()) ends[i] = {node, at, costs[i].comparisons};
+      if (!ends.empty()) ends[i] = {node, static_cast<std::uint32_t>(costs[i].comparisons), at};
     }
   });
   for (const Counts& of_tree : costs) cost += of_tree;

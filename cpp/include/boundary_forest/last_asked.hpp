@@ -18,18 +18,23 @@ class LastAsked {
   // Where a tree's descent ended.
   struct End {
     NodeId node;
+    std::uint32_t compared;  // comparisons on the way
     Leaf at;
-    std::uint64_t compared;  // comparisons on the way
   };
+
+  // Room for rows of so many bytes and for so many trees, so that asking needs no memory.
+  LastAsked(std::size_t row_bytes, std::size_t n_trees) {
+    row_.reserve(row_bytes);
+    ends_.reserve(n_trees);
+  }
 
   // What the trees of version `number` answered to a row. Nobody waits: if another thread is here, as
   // it may have been for ever in the child of a fork, the row is not remembered.
   void remember(std::uint64_t number, std::span<const std::byte> row, std::span<const End> ends) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return;
-    ends_.clear();  // what is here is of one row, also if memory runs out below
-    row_.assign(row.begin(), row.end());
     number_ = number;
+    row_.assign(row.begin(), row.end());
     ends_.assign(ends.begin(), ends.end());
   }
 

@@ -12,7 +12,7 @@ class StackMemory : public std::pmr::monotonic_buffer_resource {
   StackMemory() : std::pmr::monotonic_buffer_resource(buffer_, sizeof buffer_) {}
 
  private:
-  std::byte buffer_[4096];
+  std::byte buffer_[8192];
 };
 
 }  // namespace boundary_forest

@@ -11,7 +11,7 @@ import hashlib
 from typing import Any
 
 from boundary_forest.estimators.errors import plain
-from boundary_forest.estimators.fitted import ADAPTIVE_PARAMETERS, Fitted
+from boundary_forest.estimators.fitted import LATER_PARAMETERS, Fitted
 from boundary_forest.estimators.metrics import name_of
 
 
@@ -23,7 +23,7 @@ def fingerprint_of(fitted: Fitted) -> str:
     settings["metric_params"] = sorted((key, plain(value)) for key, value in params.items())
     del settings["ids"]  # names of the user's own change no answer
     for name, value in settings.pop("adaptive").items():
-        if value != ADAPTIVE_PARAMETERS[name]:  # the paper's forest keeps the hash that it had
+        if value != LATER_PARAMETERS[name]:  # the paper's forest keeps the hash that it had
             settings[name] = value
     trees, examples, adaptation = fitted.engine.digest(fitted.labels.keys())
     described = [(key, _described(value)) for key, value in sorted(settings.items())]

@@ -26,15 +26,16 @@ Tree = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 TREE_PARAMETERS = ("n_estimators", "max_children", "metric", "metric_params")
 
-# Beyond the paper, of the estimators that have labels, and of retrieval; and what is the paper's.
+# Beyond the paper, of the estimators that have labels; and their defaults, which are the paper's.
 ADAPTIVE_PARAMETERS = {
     "feature_weights": None,
     "max_samples": None,
     "weights": "distance",
     "forgetting": None,
     "max_stored": None,
-    "search": "paper",
 }
+# And of retrieval, with what is the paper's.
+LATER_PARAMETERS = {**ADAPTIVE_PARAMETERS, "search": "paper"}
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Settings:
     ids : {"none", "int64", "text"}
         What examples are named by.
     adaptive : dict
-        The parameters of ``ADAPTIVE_PARAMETERS`` that the estimator has.
+        The parameters of ``LATER_PARAMETERS`` that the estimator has.
     """
 
     n_estimators: int
@@ -79,7 +80,7 @@ class Settings:
             metric_params=None if metric_params is None else dict(metric_params),
             adaptive={
                 name: _WRITTEN[name](parameters[name]) if name in _WRITTEN else parameters[name]
-                for name in ADAPTIVE_PARAMETERS
+                for name in LATER_PARAMETERS
                 if name in parameters
             },
             **more,
@@ -113,7 +114,7 @@ def new_engine(settings: Settings, labels: LabelPolicy) -> Forest:
     """
     parts = dict(vars(settings))
     parts["metric"], parts["p"] = engine_metric(settings.metric, parts.pop("metric_params"))
-    adaptive = {**ADAPTIVE_PARAMETERS, **parts.pop("adaptive")}
+    adaptive = {**LATER_PARAMETERS, **parts.pop("adaptive")}
     weights, max_samples = adaptive["feature_weights"], adaptive["max_samples"]
     return Forest(
         **parts,

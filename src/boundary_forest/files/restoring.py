@@ -12,7 +12,7 @@ from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.blocks import slices
 from boundary_forest.estimators.copying import Parts, filled, unfilled
 from boundary_forest.estimators.element_type import ELEMENT_TYPES
-from boundary_forest.estimators.fitted import ADAPTIVE_PARAMETERS, TREE_PARAMETERS, Fitted, Settings
+from boundary_forest.estimators.fitted import LATER_PARAMETERS, TREE_PARAMETERS, Fitted, Settings
 from boundary_forest.estimators.ids import as_ids, engine_ids, kind_of
 from boundary_forest.estimators.metrics import engine_metric
 from boundary_forest.files.reading import ModelFile
@@ -74,7 +74,7 @@ def _fitted(
     mapped: bool,
 ) -> Fitted:
     names = set(kind().get_params(deep=False))
-    names &= {*TREE_PARAMETERS, *ADAPTIVE_PARAMETERS, *kind.label_policy.parameter_names}
+    names &= {*TREE_PARAMETERS, *LATER_PARAMETERS, *kind.label_policy.parameter_names}
     in_use = read_parameters(file, forest.get("in_use"), names, functions)
     if callable(in_use["metric"]):  # if it is no metric, that is not the file's fault
         engine_metric(in_use["metric"], in_use["metric_params"])

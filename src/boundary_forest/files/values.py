@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundary_forest.estimators.errors import plain
-from boundary_forest.estimators.fitted import ADAPTIVE_PARAMETERS
+from boundary_forest.estimators.fitted import LATER_PARAMETERS
 from boundary_forest.estimators.metrics import name_of
 from boundary_forest.estimators.searching import BEAM
 from boundary_forest.files.layout import NAMES
@@ -159,7 +159,7 @@ def read_parameters(
     Files from before there were the parameters that go beyond the paper do not have them.
     """
     if isinstance(written, dict):
-        known = {**ADAPTIVE_PARAMETERS, "beam": BEAM}
+        known = {**LATER_PARAMETERS, "beam": BEAM}
         later = {name: known[name] for name in names & known.keys()}
         written = {**later, **written}
     if not isinstance(written, dict) or written.keys() != names:
