@@ -20,8 +20,7 @@ BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
       store_(params.element_type, params.n_features, params.label_length, params.ids,
              params.has_graph && params.ids != IdKind::none),
       code_metric_(params.has_graph ? settings_->d->on_codes() : nullptr),
-      publication_(params),
-      last_asked_(params.n_features * size_of(params.element_type), params.n_held()) {
+      publication_(params) {
   if (settings_->d->may_be_negative() && params_.estimator != Estimator::nearest)
     throw std::invalid_argument(
         "metric 'inner_product' may be negative, and a Shepard vote or mean needs distances >= 0; "
@@ -445,6 +444,9 @@ void BoundaryForest::resume_in_child() {
 void BoundaryForest::publish() {
   make_room(retired_, replaced_.size());
   store_.make_room_to_commit();
+  // Not before there are trees: a damaged file may name any number of them.
+  if (planted())
+    last_asked_.make_room(params_.n_features * size_of(params_.element_type), params_.n_held());
   Adaptation adaptation = progress_.adaptation;
   Counts cost;
   for (Grown& grown : trees_) cost += std::exchange(grown.cost, Counts{});

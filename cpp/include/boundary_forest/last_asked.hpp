@@ -22,8 +22,10 @@ class LastAsked {
     Leaf at;
   };
 
-  // Room for rows of so many bytes and for so many trees, so that asking needs no memory.
-  LastAsked(std::size_t row_bytes, std::size_t n_trees) {
+  // Room for a row of so many bytes and for so many trees, so that asking needs no memory.
+  void make_room(std::size_t row_bytes, std::size_t n_trees) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return;
     row_.reserve(row_bytes);
     ends_.reserve(n_trees);
   }
@@ -33,8 +35,9 @@ class LastAsked {
   void remember(std::uint64_t number, std::span<const std::byte> row, std::span<const End> ends) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return;
-    number_ = number;
+    ends_.clear();  // what is here is of one row, also if memory runs out below
     row_.assign(row.begin(), row.end());
+    number_ = number;
     ends_.assign(ends.begin(), ends.end());
   }
 
