@@ -279,3 +279,10 @@ def test_what_cannot_be_asked_is_refused():
         paper.upsert(X, np.arange(30))
     with pytest.raises(TypeError):
         BoundaryForestClassifier(search="graph")
+
+
+@pytest.mark.parametrize("beam", [0, -1, 2.5, float("inf"), "wide", True, None])
+def test_a_beam_that_is_no_width_is_refused_also_where_it_was_set(beam):
+    index = BoundaryForestNeighbors(n_estimators=3, random_state=0).fit(np.eye(9))
+    with pytest.raises(ValueError, match="beam must be an integer >= 1"):
+        index.set_params(beam=beam).kneighbors(np.eye(9)[:1], 2)

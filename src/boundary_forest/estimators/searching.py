@@ -35,12 +35,12 @@ def search_options(
     allowed : array-like or None
         A mask over arrivals, or ids.
     """
-    if beam is not None:
-        if fitted.settings.adaptive.get("search") != GRAPH:
-            raise ValueError("beam is for search='graph', and this forest has search='paper'")
-        if not isinstance(beam, Integral) or isinstance(beam, bool) or beam < 1:
-            raise ValueError(f"beam must be an integer >= 1, got {beam!r}")
-    options = {"beam": int(default_beam if beam is None else beam), "exact": bool(exact)}
+    if beam is not None and fitted.settings.adaptive.get("search") != GRAPH:
+        raise ValueError("beam is for search='graph', and this forest has search='paper'")
+    beam = default_beam if beam is None else beam  # set_params may have set anything
+    if not isinstance(beam, Integral) or isinstance(beam, bool) or beam < 1:
+        raise ValueError(f"beam must be an integer >= 1, got {beam!r}")
+    options = {"beam": int(beam), "exact": bool(exact)}
     return options if allowed is None else {**options, **_filter(fitted, allowed)}
 
 
