@@ -2,155 +2,105 @@
 //
 // The way begins with a descent of the first tree; all that it compares is offered to the beam. Then,
 // best first, the links of the closest example that was not gone on from are compared and offered,
-// until there is none left in the beam. Rows are compared as bytes where there are codes
-// (row_codes.hpp), and what is in the beam at the end is ranked by its own distances. Ties go to the
-// earlier arrival, so that what is found is a function of the version and the query alone.
+// until there is none left in the beam, which keeps what lies within reach of the nearest (reach.hpp).
+// Rows are compared as bytes where there are codes (row_codes.hpp), and what is in the beam at the end is
+// ranked by its own distances. Ties go to the earlier arrival, so that what is found is a function of the
+// version and the query alone.
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <span>
 
 #include "boundary_forest/boundary_forest.hpp"
 #include "sought.hpp"
+#include "walk.hpp"
 
 namespace boundary_forest {
-namespace {
-
-// One search: what it reads, what it compares by, and the memory that it works in. Rows are what the
-// search compares: codes, or the stored rows themselves.
-template <class Rows>
-struct Walk {
-  const Version& version;
-  const Links& links;
-  const Rows row_places;
-  const std::size_t row_bytes;
-  const Metric& d;
-  const Position y;
-  Scratch& scratch;
-
-  // is_returned(slot) tells whether an example may be returned; others are walked by.
-  template <class IsReturned>
-  void run(std::size_t width, IsReturned&& is_returned, Counts& cost) {
-    scratch.beam.reset(width);
-    scratch.visited.reset(version.slots);
-    descend(is_returned, cost);
-    for (Slot slot = scratch.beam.expand(); slot != nothing; slot = scratch.beam.expand()) {
-      const ChildLists::View view = links.of(slot);
-      const auto link = [&](std::size_t j) { return view.ids[j].load(std::memory_order_relaxed); };
-      const auto only = [&](std::size_t) { return view.only_child; };
-      offer(view.ids != nullptr ? scratch.visited.meet(view.count, version.slots, link)
-                                : scratch.visited.meet(view.count, version.slots, only),
-            is_returned, cost);
-    }
-  }
-
- private:
-  // Offers examples to the beam, and returns the closest of them and its distance.
-  template <class IsReturned>
-  Leaf offer(std::span<const Slot> met, IsReturned&& is_returned, Counts& cost) {
-    const std::size_t n = met.size();
-    scratch.rows.resize(n);
-    scratch.reduced.resize(n);
-    const std::byte** const rows = scratch.rows.data();
-    for (std::size_t j = 0; j < n; ++j) {
-      rows[j] = reinterpret_cast<const std::byte*>(row_places.at(met[j]));
-      for (std::size_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(rows[j] + at);
-    }
-    d.distances(y, rows, n, scratch.reduced.data());
-    cost += {n, n};
-    Leaf closest{nothing, std::numeric_limits<double>::infinity()};
-    for (std::size_t j = 0; j < n; ++j) {
-      double reduced = scratch.reduced[j];
-      // Rows in a mapped file are not checked.
-      if (std::isnan(reduced)) reduced = std::numeric_limits<double>::infinity();
-      if (scratch.beam.offer(reduced, met[j], is_returned(met[j]))) links.prefetch(met[j]);
-      if (reduced < closest.reduced || (reduced == closest.reduced && met[j] < closest.example))
-        closest = {met[j], reduced};
-    }
-    return closest;
-  }
-
-  // The first tree, as far as children are closer.
-  template <class IsReturned>
-  void descend(IsReturned&& is_returned, Counts& cost) {
-    const auto& [tree, n_nodes, generation, answering] = version.trees[0];
-    const auto root = [&](std::size_t) { return tree->example(0); };
-    NodeId v = 0;
-    Leaf at_v = offer(scratch.visited.meet(1, version.slots, root), is_returned, cost);
-    for (;;) {
-      const ChildLists::View children = tree->children(v, n_nodes);
-      const auto child = [&](std::size_t j) {
-        return tree->example(children[static_cast<std::uint32_t>(j)]);
-      };
-      // Nobody is met twice in a tree, so they stand as the children do.
-      const auto met = scratch.visited.meet(children.count, version.slots, child);
-      const Leaf closest = offer(met, is_returned, cost);
-      const bool is_closer = closest.reduced < at_v.reduced ||
-                             (closest.reduced == at_v.reduced && closest.example < at_v.example);
-      if (closest.example == nothing || !is_closer) return;
-      const auto at = std::find(met.begin(), met.end(), closest.example);
-      v = children[static_cast<std::uint32_t>(at - met.begin())];
-      at_v = closest;
-    }
-  }
-};
-
-}  // namespace
 
 std::vector<Leaf> BoundaryForest::graph_search(const QueryRows& queries, std::size_t i,
                                                const Limit& limit, const Sought& sought,
                                                Scratch& scratch, Counts& cost) const {
   const Version& version = sought.version;
-  const RowCodes* codes = version.codes.get();
-  const Metric& d = *settings_->d;
   const Position& y = queries.position(i);
-  Position walked = y;
-  if (codes != nullptr) {
-    scratch.codes.resize(params_.n_features);
-    codes->encode(y, scratch.codes.data());
-    walked = {reinterpret_cast<const std::byte*>(scratch.codes.data()), ElementType::uint8};
-  }
-  const bool has_forgotten = version.stored < version.slots;
-  const auto walk = [&](auto&& walk, std::size_t width) {
-    if (sought.is_filtered)
-      walk.run(width, [&](Slot slot) { return sought.allowed[slot] != 0; }, cost);
-    else if (has_forgotten)
-      walk.run(width, [&](Slot slot) { return !store_.is_forgotten(version, slot); }, cost);
-    else
-      walk.run(width, [](Slot) { return true; }, cost);
-  };
+  const bool has_limit = limit.n <= sought.n_allowed;
   // A radius is reached when the beam goes beyond it.
-  for (std::size_t width = std::max(sought.beam, limit.n > sought.n_allowed ? 1 : limit.n);;
-       width *= 2) {
-    width = std::min(width, sought.n_allowed);
-    if (codes != nullptr)
-      walk(Walk{version, links_, codes->rows(), params_.n_features, *code_metric_, walked, scratch},
-           width);
-    else
-      walk(Walk{version, links_, store_.rows(), store_.row_bytes(), d, walked, scratch}, width);
+  for (std::size_t beam = sought.beam;; beam *= 2) {
+    const Beam::Width width = this->width(sought, beam, has_limit ? limit.n : 0);
     std::vector<Leaf> found;
-    found.reserve(width);
-    for (const Beam::Entry& entry : scratch.beam.entries())
-      if (entry.is_returned) found.push_back({entry.slot, entry.reduced});
-    if (codes != nullptr) {
-      for (const Leaf& leaf : found) store_.prefetch(leaf.example);
-      for (Leaf& leaf : found) {
-        const std::byte* row = store_.row(leaf.example);
-        d.distances(y, &row, 1, &leaf.reduced);
-        if (std::isnan(leaf.reduced)) leaf.reduced = std::numeric_limits<double>::infinity();
-      }
-      cost += {found.size(), found.size()};
-      std::sort(found.begin(), found.end(), [](const Leaf& a, const Leaf& b) {
-        return a.reduced != b.reduced ? a.reduced < b.reduced : a.example < b.example;
-      });
+    if (version.codes) {
+      found = walk(y, width, sought, version.codes.get(), scratch, cost);
+      // Within a step of the coding, bytes do not tell who is closer.
+      const bool is_blind = found[std::min(limit.n, found.size()) - 1].reduced <= one_step_;
+      if (is_blind)
+        found.clear();
+      else
+        rank(y, found, cost);
     }
+    if (found.empty()) found = walk(y, width, sought, nullptr, scratch, cost);
     const bool is_whole = found.size() == sought.n_allowed;
-    if (is_whole || d.distance(found.back().reduced) > limit.farthest ||
-        limit.n <= sought.n_allowed) {
+    if (has_limit || is_whole || settings_->d->distance(found.back().reduced) > limit.farthest) {
       cut(found, limit);
       return found;
     }
   }
+}
+
+// What a walk by codes, or by the rows themselves, leaves in the beam, in order.
+std::vector<Leaf> BoundaryForest::walk(const Position& y, const Beam::Width& width,
+                                       const Sought& sought, const RowCodes* codes,
+                                       Scratch& scratch, Counts& cost) const {
+  const Version& version = sought.version;
+  scratch.beam.reset(width);
+  const auto run = [&](auto&& rows, std::size_t row_bytes, const Metric& d, const Position& y,
+                       auto&& is_returned) {
+    Walk walk(links_, version.slots, rows, row_bytes, d, y, is_returned, scratch);
+    walk.begin_by(*version.trees[0].tree, version.trees[0].n_nodes);
+    walk.run();
+    cost += {walk.n_compared(), walk.n_compared()};
+  };
+  const auto walk_by = [&](auto&& rows, std::size_t row_bytes, const Metric& d, const Position& y) {
+    if (sought.is_filtered)
+      run(rows, row_bytes, d, y, [&](Slot slot) { return sought.allowed[slot] != 0; });
+    else if (version.stored < version.slots)
+      run(rows, row_bytes, d, y, [&](Slot slot) { return !store_.is_forgotten(version, slot); });
+    else
+      run(rows, row_bytes, d, y, [](Slot) { return true; });
+  };
+  if (codes != nullptr) {
+    scratch.codes.resize(params_.n_features);
+    codes->encode(y, scratch.codes.data());
+    walk_by(codes->rows(), params_.n_features, *code_metric_,
+            {reinterpret_cast<const std::byte*>(scratch.codes.data()), ElementType::uint8});
+  } else {
+    walk_by(store_.rows(), store_.row_bytes(), *settings_->d, y);
+  }
+  std::vector<Leaf> found;
+  found.reserve(scratch.beam.entries().size());
+  for (const Beam::Entry& entry : scratch.beam.entries())
+    if (entry.is_returned) found.push_back({entry.slot, entry.reduced});
+  return found;
+}
+
+// By the distances of the rows themselves.
+void BoundaryForest::rank(const Position& y, std::vector<Leaf>& found, Counts& cost) const {
+  for (const Leaf& leaf : found) store_.prefetch(leaf.example);
+  for (Leaf& leaf : found) {
+    const std::byte* row = store_.row(leaf.example);
+    settings_->d->distances(y, &row, 1, &leaf.reduced);
+    if (std::isnan(leaf.reduced)) leaf.reduced = std::numeric_limits<double>::infinity();
+  }
+  cost += {found.size(), found.size()};
+  std::sort(found.begin(), found.end(), [](const Leaf& a, const Leaf& b) {
+    return a.reduced != b.reduced ? a.reduced < b.reduced : a.example < b.example;
+  });
+}
+
+// Of a search for n examples, or, if n is 0, for all that a beam has.
+Beam::Width BoundaryForest::width(const Sought& sought, std::size_t beam, std::size_t n) const {
+  const auto at_most = [&](std::size_t m) { return std::min(std::max(m, n), sought.n_allowed); };
+  const double factor =
+      n > 0 ? sought.version.reach.factor(beam, n) : std::numeric_limits<double>::infinity();
+  if (std::isinf(factor)) return {n, at_most(beam), at_most(beam)};
+  return {n, at_most(beam / 4), at_most(4 * beam), factor};
 }
 
 // The slots that have come get their links and codes. Every tree has every example, so the nodes that are
@@ -176,8 +126,9 @@ void BoundaryForest::extend_graph() {
     }
     links_.add(parents, n_T);
   }
-  if (codes_are_late_ && progress_.seen == 0) return;  // it is being restored
+  if (search_is_late_ && progress_.seen == 0) return;  // it is being restored
   extend_codes();
+  measure_reach();
 }
 
 void BoundaryForest::extend_codes() {
@@ -188,19 +139,49 @@ void BoundaryForest::extend_codes() {
   if (progress_.codes) progress_.codes->extend(store_, store_.size());
 }
 
-// Rows in a mapped file are coded when they are first searched.
-void BoundaryForest::prepare_codes() {
-  if (!codes_are_late_) return;
+// By searches that begin at the example that is asked and have a beam of a fixed width. Distances that
+// may be negative have no ratios, and a function of the user's would be called too often.
+void BoundaryForest::measure_reach() {
+  const Metric& d = *settings_->d;
+  const Slot count = store_.size() == 0 ? 0 : RowCodes::count_for(store_.size());
+  if (progress_.reach.count() == count || d.may_be_negative() || d.single_threaded()) return;
+  Reach reach(count);
+  const RowCodes* codes = progress_.codes.get();
+  std::unique_ptr<Scratch> scratch = scratch_.take();
+  for (Slot i = 0; i < Reach::n_asked && reach.is_measured(); ++i) {
+    const Slot slot = reach.asked(i);
+    const std::size_t n = reach.n_others() + 1;
+    scratch->beam.reset({n, n, n});
+    const auto walk = [&](auto&& rows, std::size_t row_bytes, const Metric& d, ElementType type) {
+      const Position y{reinterpret_cast<const std::byte*>(rows.at(slot)), type};
+      Walk walk(links_, count, rows, row_bytes, d, y, [](Slot) { return true; }, *scratch);
+      walk.begin_at(slot);
+      walk.run();
+    };
+    if (codes != nullptr)
+      walk(codes->rows(), params_.n_features, *code_metric_, ElementType::uint8);
+    else
+      walk(store_.rows(), store_.row_bytes(), d, params_.element_type);
+    reach.add(scratch->beam);
+  }
+  scratch_.give_back(std::move(scratch));
+  progress_.reach = std::move(reach);
+}
+
+// Rows in a mapped file are not touched before they are first searched.
+void BoundaryForest::prepare_search() {
+  if (!search_is_late_) return;
   const Learning learning = begin_learning();
-  if (!codes_are_late_) return;
+  if (!search_is_late_) return;
   try {
     extend_codes();
+    measure_reach();
     publish();
   } catch (...) {
     rollback();
     throw;
   }
-  codes_are_late_ = false;
+  search_is_late_ = false;
 }
 
 }  // namespace boundary_forest

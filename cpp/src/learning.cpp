@@ -10,6 +10,20 @@
 
 namespace boundary_forest {
 
+namespace {
+
+// Between a row of zeros and a row of ones.
+double code_distance(const Metric& d, std::size_t n_features) {
+  const std::vector<std::byte> zeros(n_features, std::byte{0});
+  const std::vector<std::byte> ones(n_features, std::byte{1});
+  const std::byte* row = ones.data();
+  double reduced = 0.0;
+  d.distances({zeros.data(), ElementType::uint8}, &row, 1, &reduced);
+  return reduced;
+}
+
+}  // namespace
+
 BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
     : params_((params.validate(), params)),
       settings_(std::make_shared<TreeSettings>(TreeSettings{std::move(d)})),
@@ -20,6 +34,7 @@ BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
       store_(params.element_type, params.n_features, params.label_length, params.ids,
              params.has_graph && params.ids != IdKind::none),
       code_metric_(params.has_graph ? settings_->d->on_codes() : nullptr),
+      one_step_(code_metric_ ? code_distance(*code_metric_, params.n_features) : 0.0),
       publication_(params) {
   if (settings_->d->may_be_negative() && params_.estimator != Estimator::nearest)
     throw std::invalid_argument(
@@ -457,6 +472,7 @@ void BoundaryForest::publish() {
         version.seen = progress_.seen;
         version.stored = store_.n_living() - store_.n_marked();
         version.codes = progress_.codes;
+        version.reach = progress_.reach;
         version.slots = store_.size();
         version.n_classes = progress_.n_classes;
         version.spread = progress_.spread;
@@ -508,6 +524,7 @@ void BoundaryForest::rollback() {
   store_.rollback();
   links_.rollback(version.number);
   progress_.codes = version.codes;
+  progress_.reach = version.reach;
   if (progress_.codes) progress_.codes->truncate(version.slots);
   progress_.seen = version.seen;
   progress_.n_classes = version.n_classes;

@@ -12,7 +12,7 @@ namespace boundary_forest {
 
 Neighbors BoundaryForest::neighbors(const RowsView& rows, std::size_t n, const Search& search,
                                     const Run& run) {
-  prepare_codes();
+  prepare_search();
   if (search.allowed.by != Allowed::By::ids) {
     Reading reading(publication_);
     return neighbors(rows, n, sought(search, reading.version), run, reading.cost);
@@ -147,7 +147,7 @@ Neighbors BoundaryForest::neighbors(const RowsView& rows, std::size_t n, const S
 
 Within BoundaryForest::within(const RowsView& rows, double radius, const Search& search,
                               const Run& run) {
-  prepare_codes();
+  prepare_search();
   std::unique_lock lock(block_, std::defer_lock);
   if (search.allowed.by == Allowed::By::ids) lock.lock();
   Reading reading(publication_);

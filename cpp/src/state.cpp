@@ -259,11 +259,11 @@ void BoundaryForest::restore(const State& state, const SavedRows& rows) {
           std::span(state.node_parents).subspan(begin, state.tree_sizes[t]));
     }
     store_.restore(n, rows, examples.labels.data(), examples.arrivals.data(), examples.ids);
-    codes_are_late_ = rows.in_file && code_metric_ && planted;
+    search_is_late_ = rows.in_file && params_.has_graph && planted;
     close_block(store_.size());
     for (Slot slot = 0; !planted && slot < n; ++slot) store_.hold(slot);
-    progress_ = {state.seen, state.n_classes, std::move(spread), std::move(adaptation),
-                 progress_.codes};
+    progress_ = {state.seen,      state.n_classes, std::move(spread), std::move(adaptation),
+                 progress_.codes, progress_.reach};
     publish();
   } catch (...) {  // there is no memory left; all else was checked
     rollback();

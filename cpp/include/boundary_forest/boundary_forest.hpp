@@ -35,6 +35,7 @@
 #include "boundary_forest/links.hpp"
 #include "boundary_forest/metric.hpp"
 #include "boundary_forest/query_rows.hpp"
+#include "boundary_forest/reach.hpp"
 #include "boundary_forest/row_codes.hpp"
 #include "boundary_forest/search.hpp"
 #include "boundary_forest/sieve.hpp"
@@ -454,10 +455,15 @@ class BoundaryForest : private Forkable {
   std::vector<Leaf> graph_search(const QueryRows& queries, std::size_t i, const Limit& limit,
                                  const Sought& sought, Scratch& scratch, Counts& cost) const;
   void extend_graph();
+  Beam::Width width(const Sought& sought, std::size_t beam, std::size_t n) const;
+  std::vector<Leaf> walk(const Position& y, const Beam::Width& width, const Sought& sought,
+                         const RowCodes* codes, Scratch& scratch, Counts& cost) const;
+  void rank(const Position& y, std::vector<Leaf>& found, Counts& cost) const;
   void extend_codes();
-  void prepare_codes();
+  void measure_reach();
+  void prepare_search();
   BoundaryForest& searchable() {
-    prepare_codes();
+    prepare_search();
     return *this;
   }
   std::size_t threads(const Run& run) const {
@@ -494,6 +500,7 @@ class BoundaryForest : private Forkable {
   ExampleStore store_;
   Links links_;                                // if there is a graph
   const std::unique_ptr<Metric> code_metric_;  // of rows as bytes; null: a graph is walked by rows
+  const double one_step_;  // the reduced distance between codes that differ by 1 in every feature
   mutable ScratchPool scratch_;
   Publication publication_;
   LastAsked last_asked_;
@@ -505,6 +512,7 @@ class BoundaryForest : private Forkable {
     Spread spread;
     Adaptation adaptation;
     std::shared_ptr<RowCodes> codes;
+    Reach reach;
   };
   std::mutex learning_;        // held by a learning call, whole
   ChangeMutex block_;          // held while anything is changed; free between two blocks
@@ -517,7 +525,7 @@ class BoundaryForest : private Forkable {
     std::unique_ptr<BoundaryTree> tree;
   };
   std::vector<Retired> retired_;
-  std::atomic<bool> codes_are_late_{
+  std::atomic<bool> search_is_late_{
       false};  // of rows in a mapped file, which are not touched before
   const KnownToForks known_to_forks_{*this};  // the last member
 };

@@ -32,7 +32,8 @@ class Links {
   ChildLists::View of(Slot slot) const {
     return lists_.view(heads_[slot].load(std::memory_order_acquire));
   }
-  // Asks memory for the links, whose head should be there by then.
+  // Asks memory for where the links are, and then, once that is there, for the links.
+  void prefetch_head(Slot slot) const { __builtin_prefetch(heads_.at(slot)); }
   void prefetch(Slot slot) const { lists_.prefetch(heads_[slot].load(std::memory_order_acquire)); }
 
   // There are heads for all slots up to n, still without links.

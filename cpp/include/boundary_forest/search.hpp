@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "boundary_forest/beam.hpp"
 #include "boundary_forest/ids.hpp"
 #include "boundary_forest/nearest.hpp"
 #include "boundary_forest/types.hpp"
@@ -39,75 +40,6 @@ struct Search {
 struct Limit {
   std::size_t n = std::numeric_limits<std::size_t>::max();
   double farthest = std::numeric_limits<double>::infinity();  // a distance, not reduced
-};
-
-// What a search of a graph keeps: the closest examples found so far, in order of (distance, slot), and
-// which of them it has gone on from. At most `width` of them may be returned; others (forgotten, or not
-// allowed) stand between them, to be walked by. What lies beyond the last of a full beam is dropped. So
-// the outcome does not depend on the order in which examples are offered.
-class Beam {
- public:
-  struct Entry {
-    double reduced;
-    Slot slot;
-    bool is_returned;
-    bool is_expanded;
-  };
-
-  void reset(std::size_t width) {
-    entries_.clear();
-    width_ = width;
-    n_returned_ = 0;
-    next_ = 0;
-  }
-
-  bool is_full() const { return n_returned_ == width_; }
-  std::size_t n_returned() const { return n_returned_; }
-  const std::vector<Entry>& entries() const { return entries_; }
-
-  // Whether it is kept.
-  bool offer(double reduced, Slot slot, bool is_returned) {
-    if (is_full() && !is_before(reduced, slot, entries_.back())) return false;
-    std::size_t at = entries_.size();
-    if (at > 0 && is_before(reduced, slot, entries_.back())) {
-      std::size_t begin = 0;
-      while (begin < at) {
-        const std::size_t middle = (begin + at) / 2;
-        if (is_before(reduced, slot, entries_[middle]))
-          at = middle;
-        else
-          begin = middle + 1;
-      }
-    }
-    entries_.insert(entries_.begin() + static_cast<std::ptrdiff_t>(at),
-                    {reduced, slot, is_returned, false});
-    if (at < next_) next_ = at;
-    n_returned_ += is_returned ? 1 : 0;
-    if (n_returned_ > width_) {  // the last one is returned, as whatever is beyond it was dropped
-      entries_.pop_back();
-      --n_returned_;
-    }
-    while (is_full() && !entries_.back().is_returned) entries_.pop_back();
-    return true;
-  }
-
-  // The closest that was not gone on from, which it is from now on; `nothing` if there is none.
-  Slot expand() {
-    while (next_ < entries_.size() && entries_[next_].is_expanded) ++next_;
-    if (next_ == entries_.size()) return nothing;
-    entries_[next_].is_expanded = true;
-    return entries_[next_++].slot;
-  }
-
- private:
-  static bool is_before(double reduced, Slot slot, const Entry& other) {
-    return reduced != other.reduced ? reduced < other.reduced : slot < other.slot;
-  }
-
-  std::vector<Entry> entries_;
-  std::size_t width_ = 0;
-  std::size_t n_returned_ = 0;
-  std::size_t next_ = 0;  // all entries before it are expanded
 };
 
 // The slots that a search has met: a bit each, so that they stay in the nearest cache. Those that were set

@@ -15,6 +15,7 @@
 
 #include "boundary_forest/adaptation.hpp"
 #include "boundary_forest/label_metric.hpp"
+#include "boundary_forest/reach.hpp"
 #include "boundary_forest/types.hpp"
 
 namespace boundary_forest {
@@ -38,6 +39,7 @@ struct Version {
   Spread spread;                // of the labels, for epsilon = "auto"
   Adaptation adaptation;
   std::shared_ptr<RowCodes> codes;  // what a graph is walked by; null: the rows themselves
+  Reach reach;                      // how far it is walked
   bool planted = false;  // else the first n_T examples are awaited, and there are no trees
   std::vector<TreeVersion> trees;  // those that answer first, by place
 };

@@ -46,8 +46,8 @@ class BoundaryForestNeighbors(
         "paper" is the paper's rule: the closest of the examples that the trees end at, or, for more
         than one neighbour, that they compare on the way down.
     beam : int, default=100
-        How many of the closest examples "graph" keeps while it walks, at least as many as
-        neighbours are asked for. More find more of the true neighbours and take longer.
+        From how many of the closest examples a typical search of the "graph" goes on. A larger beam
+        finds more of the true neighbours and takes longer.
     n_estimators : int, default=30
         Trees (the paper's n_T). More make the better graph, for memory and time to learn.
     max_children : int or None, default=50

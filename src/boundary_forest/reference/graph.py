@@ -2,9 +2,9 @@
 
 An example is linked to its parents at birth, each once, in the order of the trees, and then to
 its children in order of arrival. A search descends the first tree as far as children are closer,
-and then goes on best first, with a beam of the closest that it has met. Rows are compared as bytes
-where that keeps the order of distances, and what is in the beam at the end by their own distances.
-Ties go to the earlier arrival.
+and then goes on best first, with a beam of the closest that it has met: those that are not much
+farther than the n-th nearest. Rows are compared as bytes where that keeps the order of distances,
+and what is in the beam at the end by their own distances. Ties go to the earlier arrival.
 
 >>> import numpy as np
 >>> from boundary_forest.reference.metrics import always
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,8 +32,67 @@ Row = Any  # a 1-D numpy array
 CODED = ("euclidean", "manhattan", "chebyshev", "minkowski")
 
 
+N_ASKED, MOST_OTHERS = 32, 256  # what typical distances are measured by
+
+
 def everyone(arrival: int) -> bool:
     return True
+
+
+class Width(NamedTuple):
+    """A beam keeps ``least``, and up to ``most`` of those within factor times the n-th."""
+
+    n: int
+    least: int
+    most: int
+    factor: float = math.inf
+
+
+class Walk:
+    """What a walk has met, and what of it is in the beam; it goes on best first."""
+
+    def __init__(self, d: Any, rows: dict[int, Row], y: Row) -> None:
+        self.d, self.rows, self.y = d, rows, y
+        self.met: dict[int, float] = {}
+
+    def meet(self, arrivals: list[int]) -> list[tuple[float, int]]:
+        new = [a for a in arrivals if a not in self.met and a in self.rows]
+        if not new:
+            return []
+        reduced = self.d(self.y, np.stack([self.rows[a] for a in new]))
+        self.met.update(zip(new, reduced, strict=True))
+        return sorted(zip(reduced, new, strict=True))
+
+    def run(
+        self,
+        links: dict[int, list[int]],
+        width: Width,
+        is_returned: Callable[[int], bool] = everyone,
+    ) -> list[tuple[float, int]]:
+        """What is in the beam in the end, in order."""
+        expanded: set[int] = set()
+        while True:
+            in_order = sorted((reduced, a) for a, reduced in self.met.items())
+            in_beam, last = beam_of([x for x in in_order if is_returned(x[1])], width)
+            left = [a for reduced, a in in_order if a not in expanded and (reduced, a) <= last]
+            if not left:
+                return in_beam
+            expanded.add(left[0])
+            self.meet(links[left[0]])
+
+
+def beam_of(
+    returned: list[tuple[float, int]], width: Width
+) -> tuple[list[tuple[float, int]], tuple[float, float]]:
+    """The part of those that may be returned which is kept, and where what is walked by ends."""
+    bound = width.factor * returned[width.n - 1][0] if 0 < width.n <= len(returned) else math.inf
+    within = sum(reduced <= bound for reduced, _ in returned)
+    n = min(max(within, width.least), width.most)
+    kept = returned[:n]
+    if len(returned) < width.least:
+        return kept, (math.inf, math.inf)
+    last: tuple[float, float] = kept[-1]
+    return kept, last if n == width.most else max(last, (bound, math.inf))
 
 
 class Graph:
@@ -49,39 +108,58 @@ class Graph:
         self.code = coding(rows[: count_for(len(rows))]) if has_codes else None
         code = self.code or (lambda x: x)
         self.walked = {arrival: code(x) for arrival, x in self.rows.items()}
+        has_ratios = not callable(d) and d != "inner_product"
+        self.sums = self.typical(count_for(len(rows))) if has_ratios else []
+        self.evaluations = 0  # of searches
 
     def search(
         self, y: Row, n: int, beam: int, is_returned: Callable[[int], bool] = everyone
     ) -> list[int]:
         """The arrival numbers of the n closest that the search finds."""
-        width = max(beam, n)
-        y_walked = self.code(y) if self.code else y
-        found: dict[int, float] = {}  # all that were met, and how far they are as walked
+        width = self.width(beam, n, sum(is_returned(a) for a in self.rows))
+        if self.code:
+            in_beam = self.walk(self.code(y), self.walked, width, is_returned)
+            zeros = np.zeros(len(y), np.uint8)
+            if in_beam[:n][-1][0] > self.d(zeros, (zeros + 1)[None])[0]:
+                closest = [a for _, a in in_beam]
+                exactly = self.d(y, np.stack([self.rows[a] for a in closest]))
+                self.evaluations += len(closest)
+                return [a for _, a in sorted(zip(exactly, closest, strict=True))][:n]
+        return [a for _, a in self.walk(y, self.rows, width, is_returned)][:n]
 
-        def meet(arrivals: list[int]) -> list[tuple[float, int]]:
-            new = [a for a in arrivals if a not in found]
-            if not new:
-                return []
-            reduced = self.d(y_walked, np.stack([self.walked[a] for a in new]))
-            found.update(zip(new, reduced, strict=True))
-            return sorted(zip(reduced, new, strict=True))
+    def walk(
+        self, y: Row, rows: dict[int, Row], width: Width, is_returned: Callable[[int], bool]
+    ) -> list[tuple[float, int]]:
+        walk = Walk(self.d, rows, y)
+        self.descend(walk.meet)
+        in_beam = walk.run(self.links, width, is_returned)
+        self.evaluations += len(walk.met)
+        return in_beam
 
-        self.descend(meet)
-        expanded: set[int] = set()
-        while True:
-            in_order = sorted((reduced, a) for a, reduced in found.items())
-            in_beam = [entry for entry in in_order if is_returned(entry[1])][:width]
-            last = in_beam[-1] if len(in_beam) == width else (math.inf, math.inf)
-            left = [a for reduced, a in in_order if a not in expanded and (reduced, a) <= last]
-            if not left:
-                break
-            expanded.add(left[0])
-            meet(self.links[left[0]])
-        closest = [a for _, a in in_beam]
-        if not closest:
-            return []
-        exactly = self.d(y, np.stack([self.rows[a] for a in closest]))
-        return [a for _, a in sorted(zip(exactly, closest, strict=True))][:n]
+    def typical(self, count: int) -> list[float]:
+        """Sums of how far the nearest, second, fourth, ... others of some examples are."""
+        sums = [0.0] * min(MOST_OTHERS, count // 4).bit_length()
+        rows = {a: self.walked[a] for a in list(self.rows)[:count]}
+        for i in range(N_ASKED if sums else 0):
+            asked = list(rows)[(2 * i + 1) * count // (2 * N_ASKED)]
+            walk = Walk(self.d, rows, rows[asked])
+            walk.meet([asked])
+            n = (1 << (len(sums) - 1)) + 1
+            found = walk.run(self.links, Width(n, n, n))
+            sums = [total + float(found[1 << j][0]) for j, total in enumerate(sums)]
+        return sums
+
+    def width(self, beam: int, n: int, n_allowed: int) -> Width:
+        """The typical search goes on from ``beam`` examples."""
+
+        def at_most(m: int) -> int:
+            return min(max(m, n), n_allowed)
+
+        if len(self.sums) > 1:
+            near, far = sum_at(self.sums, n), sum_at(self.sums, max(beam, n))
+            if near > 0.0 and math.isfinite(far):
+                return Width(n, at_most(beam // 4), at_most(4 * beam), far / near)
+        return Width(n, at_most(beam), at_most(beam))
 
     def descend(self, meet: Callable[[list[int]], list[tuple[float, int]]]) -> None:
         """Meet the children of the first tree's nodes, as far as some are closer."""
@@ -93,6 +171,21 @@ class Graph:
                 return
             at_v = closest
             v = next(child for child in v.children if child.arrival == closest[1])
+
+
+def sum_at(sums: list[float], rank: int) -> float:
+    """In between, on a straight line; beyond the last, as from the last but one to the last."""
+    last, i = len(sums) - 1, rank.bit_length() - 1
+    past = rank / float(1 << i) - 1.0
+    if i < last:
+        return sums[i] + (sums[i + 1] - sums[i]) * past
+    if sums[last - 1] == 0.0:
+        return math.nan
+    growth = sums[last] / sums[last - 1]
+    total = sums[last]
+    for _ in range(last, i):
+        total *= growth
+    return total + total * (growth - 1.0) * past
 
 
 def links(forest: BoundaryForest) -> dict[int, list[int]]:
