@@ -40,15 +40,16 @@ def _data(settings: Settings) -> list[tuple[str, Array, Array]]:
     data = load("mnist", settings.seed, smoke=settings.smoke)
     n, n_queries = settings.size(len(data.X_train), 2_000), settings.size(N_QUERIES, 100)
     found = [(data.name, data.X_train[:n], data.X_test[:n_queries])]
-    glove = None if settings.smoke else _glove()
-    if glove is None:
+    normalised = None if settings.smoke else glove()
+    if normalised is None:
         rng = np.random.default_rng(settings.seed)
         X = rng.normal(size=(settings.size(50_000, 2_000) + n_queries, 32)).astype(np.float32)
         return [*found, ("gaussian", X[n_queries:], X[:n_queries])]
-    return [*found, ("glove100", *glove)]
+    return [*found, ("glove100", *normalised)]
 
 
-def _glove() -> tuple[Array, Array] | None:
+def glove() -> tuple[Array, Array] | None:
+    """Return rows and queries of length 1, if they are there."""
     arrays = stored("glove100")
     if arrays is None:
         return None
