@@ -84,7 +84,7 @@ def index(
     as_json: o.Json = False,
     threads: o.Threads = 1,
 ) -> None:
-    """Index vectors for search, and save the index; or add vectors to an index."""
+    """Index vectors for search, or add vectors to an index."""
     given = {
         "metric": canonical(metric),
         "beam": beam,
