@@ -18,8 +18,9 @@ from rich.console import Console
 from benchmarks.data import Array
 from benchmarks.harness import Settings, check, installed, limited, take_turns, target
 from benchmarks.online import CONTESTANTS, NEIGHBORS, Index, nearest_so_far
+from benchmarks.recall_plot import time_at
 from benchmarks.report import new_table
-from benchmarks.sections.retrieval import glove, recall, time_at
+from benchmarks.sections.retrieval import glove, recall
 from boundary_forest import BoundaryForestNeighbors
 from boundary_forest.paper.timing import timed
 
