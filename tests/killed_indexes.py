@@ -3,11 +3,12 @@
     python killed_indexes.py KILLS FOLDER durable|saved
 
 A child process carries out a script of steps, each of which follows from its number: it adds rows
-with ids, forgets some, and (``saved``) replaces some. ``durable`` does so in a durable folder;
-``saved`` in memory, and saves the index to a file after each. It tells of each step that is done
-through a pipe, and is killed. What is there afterwards must be the index after the last step that
-was told, or after the one that was under way: by its fingerprint, and by what searches of it find,
-by the graph and exactly, which is what an index finds that went through the same steps untroubled.
+with ids, replaces some and forgets some. ``durable`` does so in a durable folder, and has what was
+replaced erased now and then; ``saved`` in memory, and saves the index to a file after each. It
+tells of each step that is done through a pipe, and is killed. What is there afterwards must be the
+index after the last step that was told, or after the one that was under way: by its fingerprint,
+and by what searches of it find, by the graph and exactly, which is what an index finds that went
+through the same steps untroubled.
 Then another child goes on. Prints JSON.
 """
 
@@ -41,33 +42,38 @@ def model() -> BoundaryForestNeighbors:
     return BoundaryForestNeighbors(n_estimators=6, random_state=0)
 
 
-def kind_of(step: int, folder: str) -> str:
-    if step % 4 == 3:
+def kind_of(step: int) -> str:
+    if step % 8 == 7:
         return "forget"
-    return "replace" if folder == "saved" and step % 4 == 2 else "learn"
+    return "replace" if step % 2 else "learn"
 
 
-def carry_out(index, step: int, folder: str) -> None:
+def carry_out(index, step: int) -> None:
     """Take a step. Ids of a batch are those of the step that learned it."""
-    ids, kind = step * BATCH + np.arange(BATCH), kind_of(step, folder)
+    ids, kind = step * BATCH + np.arange(BATCH), kind_of(step)
     if kind == "learn":
         index.partial_fit(rows(step), ids=ids)
     elif kind == "replace":  # what the last step learned
         index.upsert(rows(step), ids - BATCH)
-    else:  # most of what was learned three steps ago
-        index.forget(ids[: BATCH - 5] - 3 * BATCH)
+    else:  # most of what was learned seven steps ago
+        index.forget(ids[: BATCH - 5] - 7 * BATCH)
 
 
-def step_of(index, folder: str) -> int:
+def step_of(index) -> int:
     """How many steps an index has gone through, by how many rows it has seen and stored."""
     seen = stored = step = 0
     while (seen, stored) != (index.examples_seen, index.stats()["examples_stored"] if seen else 0):
-        kind = kind_of(step, folder)
+        kind = kind_of(step)
         seen += BATCH if kind != "forget" else 0
         stored += {"learn": BATCH, "replace": 0, "forget": 5 - BATCH}[kind]
         step += 1
         assert step < 10**5, "no step leads there"
     return step
+
+
+def erases(step: int, folder: str) -> bool:
+    """Whether the index is grown anew after so many steps, as before it is saved."""
+    return folder == "saved" or step % 8 in (0, 3) or step % 11 == 0
 
 
 @contextmanager
@@ -83,14 +89,16 @@ def opened(folder: Path, kind: str):
 
 def change_until_killed(folder: Path, kind: str, pipe: int) -> None:
     with opened(folder, kind) as index:
-        step = 0 if index.examples_seen == 0 else step_of(index, kind)
+        step = 0 if index.examples_seen == 0 else step_of(index)
         while True:
-            carry_out(index, step, kind)
+            carry_out(index, step)
+            step += 1
             if kind == "saved":
                 index.save(folder / "index.bf")
-            step += 1
+            elif erases(step, kind):
+                index.trees()  # which shows none that have what was replaced
             os.write(pipe, struct.pack("<Q", step))
-            if kind == "durable" and step % 7 == 0:
+            if kind == "durable" and step % 11 == 0:
                 index.snapshot()
 
 
@@ -122,14 +130,17 @@ def main(kills: int, folder: Path, kind: str) -> None:
     for _ in range(kills):
         told = killed(folder, kind)
         with opened(folder, kind) as index:
-            there = step_of(index, kind)
+            there = step_of(index)
             assert told > step, "an older index came back"
             assert there in (told, told + 1), f"{there} steps, and {told} were told"
-            during[kind_of(there, kind)] += 1  # the step that was under way, or next
+            if erases(there, kind):  # the kill may have come before
+                index.trees()
+            during[kind_of(there)] += 1  # the step that was under way, or next
             while step < there:
-                carry_out(truth, step, kind)
-                truth.fitted.engine.erase_forgotten(1)  # as before it is saved
+                carry_out(truth, step)
                 step += 1
+                if erases(step, kind):
+                    truth.fitted.engine.erase_forgotten(1)
             assert index.fingerprint() == truth.fingerprint(), "another index"
             for exact in (False, True):
                 for beam in (5, 40):
