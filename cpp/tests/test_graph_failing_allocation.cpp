@@ -33,15 +33,20 @@ std::unique_ptr<Metric> metric_of(const Stream& stream) {
   return make_metric("euclidean", 3.0, stream.params.element_type, stream.params.n_features);
 }
 
-// Each allocation of the call fails in turn, alone and with all that follow. `prepared` gives the forest
+// Each allocation of the call fails in turn (of later ones some), alone and with all that follow. `prepared` gives the forest
 // anew each time; then `holds` is asked, and the call is made again.
 using Forest = std::unique_ptr<BoundaryForest>;
 void whatever_fails(const std::function<Forest()>& prepared,
                     const std::function<void(Forest&)>& call,
                     const std::function<void(Forest&)>& holds,
                     const std::function<void(Forest&)>& again) {
+#if defined(CHECK_THREAD_SANITIZER) || defined(CHECK_ADDRESS_SANITIZER)
+  constexpr long apart = 6;
+#else
+  constexpr long apart = 32;
+#endif
   for (const bool from_there_on : {false, true})
-    for (long at = 0;; at += 1 + at / 32) {
+    for (long at = 0;; at += 1 + at / apart) {
       Forest forest = prepared();
       if (!fails_at(at, from_there_on, [&] { call(forest); })) {
         CHECK(at > 0);

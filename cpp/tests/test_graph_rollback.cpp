@@ -47,7 +47,8 @@ void wherever_it_fails(const Stream& stream, Prepared&& prepared, Call&& call) {
   CHECK(distances > 300);
   const Content after(*forest, stream);
   CHECK(!(before == after));
-  for (long at = 0; at < distances; at += at < 50 ? 1 : 1 + distances / 60) {
+  // Densely at the beginning, where the trees may be planted, sparsely after.
+  for (long at = 0; at < distances; at += at < 20 ? 1 : 1 + distances / 20) {
     countdown = never;
     forest = prepared();
     countdown = at;
@@ -62,9 +63,9 @@ void wherever_it_fails(const Stream& stream, Prepared&& prepared, Call&& call) {
 }  // namespace
 
 CASE("a graph that fails to learn is as it was, wherever it fails, and goes on unharmed") {
-  for (const std::uint32_t k : {2U, 4U, unlimited}) {
-    const Stream stream = cube(graph_params(ElementType::float32, 3, k), 700, k);
-    for (const auto& [before, n] : {std::pair<std::size_t, std::size_t>{1, 30}, {40, 600}})
+  for (const std::uint32_t k : {3U, unlimited}) {
+    const Stream stream = cube(graph_params(ElementType::float32, 3, k), 400, k);
+    for (const auto& [before, n] : {std::pair<std::size_t, std::size_t>{1, 30}, {40, 300}})
       wherever_it_fails(
           stream, [&] { return taught(stream, before); },
           [&](Forest& forest) {
