@@ -161,10 +161,20 @@ CONTESTANTS = {
         "hnswlib",
         lambda threads, seed: Hnswlib(200, threads, seed),
     ),
+    "hnswlib_120": Contestant(
+        "hnswlib, ef_construction 120",
+        "hnswlib",
+        lambda threads, seed: Hnswlib(120, threads, seed),
+    ),
+    "hnswlib_80": Contestant(
+        "hnswlib, ef_construction 80", "hnswlib", lambda threads, seed: Hnswlib(80, threads, seed)
+    ),
     "hnswlib_40": Contestant(
         "hnswlib, ef_construction 40", "hnswlib", lambda threads, seed: Hnswlib(40, threads, seed)
     ),
-    "usearch": Contestant("USearch", "usearch.index", lambda threads, seed: USearch(threads)),
+    "usearch": Contestant(
+        "USearch, expansion_add 200", "usearch.index", lambda threads, seed: USearch(threads)
+    ),
     "faiss_hnsw": Contestant("FAISS-HNSW", "faiss", lambda threads, seed: Faiss("hnsw")),
     "faiss_ivf": Contestant("FAISS-IVF", "faiss", lambda threads, seed: Faiss("ivf")),
     "faiss_flat": Contestant(

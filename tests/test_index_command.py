@@ -244,7 +244,7 @@ def test_mistakes_are_told_in_one_line(run, tmp_path):
     assert "holds lists of 4 numbers, and a position has 6" in refused("neighbors", path, narrow)
     few = write(columns(X[:2, :4]), tmp_path / "q2.parquet")
     assert "a position has 6 numbers, and there are 4 columns" in refused("neighbors", path, few)
-    assert "between 1 and the 400 examples stored, got 401" in refused(
+    assert "-k must be between 1 and the 400 vectors of " in refused(
         "neighbors", path, source, "-k", 401
     )
     assert "it is no safetensors file" in refused("neighbors", source, source)
@@ -308,18 +308,15 @@ def test_queries_come_through_a_pipe_and_readers_may_leave(tmp_path):
 
 
 def test_an_interrupted_index_holds_the_rows_so_far(run, tmp_path, monkeypatch):
-    source, save, learn = (
-        write(vectors(), tmp_path / "v.parquet"),
-        tmp_path / "index.bf",
-        index._learn,
-    )
+    source, save = write(vectors(), tmp_path / "v.parquet"), tmp_path / "index.bf"
+    add = index._Adding.add
 
     def interrupted(*arguments):
-        learn(*arguments)
+        add(*arguments)
         os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(tables, "BATCH_ROWS", 100)
-    monkeypatch.setattr(index, "_learn", interrupted)
+    monkeypatch.setattr(index._Adding, "add", interrupted)
     code, out, _ = run("index", source, "--id", "id", "--save", save)
     assert code == 130
     assert "after row 100" in out
@@ -340,3 +337,19 @@ def test_an_interrupted_search_ends_with_what_it_has_answered(run, tmp_path, mon
     code, out, _ = run("neighbors", tmp_path / "index.bf", source)
     assert code == 130
     assert len(answers(out)) == 50
+
+
+@pytest.mark.parametrize("name", ["out.ndjson", "out.csv"])
+def test_a_search_that_is_refused_leaves_the_file_of_answers_alone(run, tmp_path, name):
+    BoundaryForestNeighbors(random_state=0).fit(X).save(tmp_path / "index.bf")
+    source = write(vectors(), tmp_path / "v.parquet")
+    narrow = write(vectors(X[:2, :4], ["a", "b"]), tmp_path / "q.parquet")
+    answered = tmp_path / name
+    answered.write_text("of yesterday")
+    for arguments in ((source, "-k", 401), (narrow,), (tmp_path / "none.parquet",)):
+        code, _, _ = run("neighbors", tmp_path / "index.bf", *arguments, "-o", answered)
+        assert code == 2
+        assert answered.read_text() == "of yesterday"
+    empty = write(vectors(X[:0], pa.array([], pa.string())), tmp_path / "e.parquet")
+    assert run("neighbors", tmp_path / "index.bf", empty, "-o", answered)[0] == 0
+    assert answered.read_text() == ("row,rank,neighbor,distance,error\n" if ".csv" in name else "")

@@ -6,6 +6,7 @@ import math
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("river")
@@ -13,6 +14,7 @@ pytest.importorskip("river")
 from river import neighbors
 from river.neighbors.base import FunctionWrapper
 
+import boundary_forest
 from boundary_forest.river import BoundaryForestEngine
 
 
@@ -91,3 +93,25 @@ def test_hamming_counts_the_features_there_are():
     engine.append(({f"x{i}": 0.0 for i in range(17)}, "label"))
     _, distances = engine.search(({f"x{i}": 1.0 for i in range(17)}, None), 1)
     assert distances == [1.0]
+
+
+def test_an_engine_tells_of_itself_and_is_saved_as_an_index(tmp_path):
+    engine = BoundaryForestEngine(n_estimators=4, seed=0)
+    assert engine.stats() == {}
+    assert engine.explain({"a": 1}) is None
+    with pytest.raises(ValueError, match="nothing to save"):
+        engine.save(tmp_path / "index.bf")
+    rng = np.random.default_rng(0)
+    rows = [dict(zip("abc", row, strict=True)) for row in rng.normal(size=(60, 3)).tolist()]
+    for number, row in enumerate(rows):
+        engine.append((row, number))
+    assert engine.stats()["examples_seen"] == 60
+    assert engine.explain(rows[20]).answer == 20
+    engine.save(tmp_path / "index.bf")
+    index = boundary_forest.load(tmp_path / "index.bf")
+    assert index.feature_names_in_.tolist() == ["a", "b", "c"]
+    for row in rows[:10]:
+        items, distances = engine.search((row, None), 5)
+        found = index.kneighbors(pd.DataFrame([row]), 5)
+        assert found[1].ravel().tolist() == [label for _, label in items]
+        assert found[0].ravel().tolist() == distances

@@ -130,6 +130,22 @@ inline void learn(BoundaryForest& forest, const Stream& stream, std::size_t begi
                learned);
 }
 
+// Names for examples begin to begin + n, of the kind that the forest takes.
+inline Ids ids_for(const Params& params, std::size_t begin, std::size_t n) {
+  Ids ids;
+  for (std::size_t i = begin; i < begin + n; ++i) {
+    if (params.ids == IdKind::integer) ids.integers.push_back(static_cast<std::int64_t>(7 * i));
+    if (params.ids == IdKind::text)
+      ids.texts.push_back("an id that is long enough " + std::to_string(i));
+  }
+  return ids;
+}
+
+inline void learn_named(BoundaryForest& forest, const Stream& stream, std::size_t begin,
+                        std::size_t n, std::size_t& learned, const Ids& ids) {
+  forest.learn(stream.rows(begin, n), stream.labels_from(begin), Run{}, learned, ids);
+}
+
 // Calls of the given sizes, over and over, until the stream ends.
 inline void learn_in_calls(BoundaryForest& forest, const Stream& stream,
                            const std::vector<std::size_t>& sizes, std::size_t n_jobs = 1) {

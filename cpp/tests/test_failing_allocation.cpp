@@ -1,77 +1,16 @@
 // Memory that runs out: whichever allocation of a call fails, alone or with all that follow it, the
 // forest is as it was before the call, or as some of its blocks left it, and goes on from there.
 #include <algorithm>
-#include <atomic>
-#include <cstdlib>
 #include <functional>
-#include <new>
-#include <string>
 
 #include "check.hpp"
+#include "failing_allocations.hpp"
 #include "streams.hpp"
 
-namespace {
-
-constexpr long never = 1L << 60;
-std::atomic<long> countdown{never};  // allocations until one fails
-std::atomic<bool> for_good{false};   // and all after it
-
-void* allocated(std::size_t size) {
-  const long left = countdown.fetch_sub(1);
-  if (left == 0 || (left < 0 && for_good)) throw std::bad_alloc();
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) { return allocated(size); }
-void* operator new[](std::size_t size) { return allocated(size); }
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {  // std::stable_sort's
-  try {
-    return allocated(size);
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-}
-void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-
 using namespace streams;
+using failing::fails_at;
 
 namespace {
-
-// Whether the call ran out of memory at its n-th allocation; from there on if `for_good`.
-bool fails_at(long n, bool from_there_on, const std::function<void()>& call) {
-  for_good = from_there_on;
-  countdown = n;
-  bool failed = false;
-  try {
-    call();
-  } catch (const std::bad_alloc&) {
-    failed = true;
-  }
-  countdown = never;
-  return failed;
-}
-
-Ids ids_for(const Params& params, std::size_t begin, std::size_t n) {
-  Ids ids;
-  for (std::size_t i = begin; i < begin + n; ++i) {
-    if (params.ids == IdKind::integer) ids.integers.push_back(static_cast<std::int64_t>(7 * i));
-    if (params.ids == IdKind::text)
-      ids.texts.push_back("an id that is long enough " + std::to_string(i));
-  }
-  return ids;
-}
-
-void learn_named(BoundaryForest& forest, const Stream& stream, std::size_t begin, std::size_t n,
-                 std::size_t& learned, const Ids& ids) {
-  forest.learn(stream.rows(begin, n), stream.labels_from(begin), Run{}, learned, ids);
-}
 
 // What a forest is, as far as answers, files and further learning can tell.
 bool same_forest(BoundaryForest& a, BoundaryForest& b, const Stream& stream) {

@@ -59,8 +59,10 @@ class ChunkedArray {
   // Where elements are, for a loop over many: it knows what was there when it was made.
   class Places {
    public:
+    // A chunk may be replaced by a larger copy while the loop runs, whose content must be seen then:
+    // ThreadSanitizer found searches that did not wait for it.
     T* at(std::size_t i) const {
-      return directory_[i >> log2_].load(std::memory_order_relaxed) + (i & mask_) * width_;
+      return directory_[i >> log2_].load(std::memory_order_acquire) + (i & mask_) * width_;
     }
 
    private:

@@ -29,7 +29,7 @@ COMMANDS = {  # and what they do, as their functions say
     "stream": "Predict each row of a stream, then learn it, and show how well that works.",
     "fit": "Learn all rows and save the model: the same as stream saves, without predictions.",
     "predict": "Predict every row; if the rows have the target, it is only compared.",
-    "index": "Index vectors for search, and save the index.",
+    "index": "Index vectors for search, or add vectors to an index.",
     "neighbors": "Find the vectors of an index that are nearest to each row.",
     "demo": "Learn 1,797 handwritten digits from a CSV file, predicting each before learning it.",
     "info": "Show a model's estimator, parameters, examples, trees and sizes.",

@@ -1,4 +1,6 @@
-"""``boundary-forest index``: vectors of a file, with ids, as an index for ``neighbors``."""
+"""``boundary-forest index``: vectors of a file, with ids, as an index for ``neighbors``, or more
+vectors for an index that is there.
+"""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,24 +12,35 @@ from rich.text import Text
 
 from boundary_forest import BoundaryForestNeighbors
 from boundary_forest.cli import options as o
-from boundary_forest.cli.answers import naming
 from boundary_forest.cli.counting import Counter
+from boundary_forest.cli.index_files import IndexFile, save_index
 from boundary_forest.cli.running import Job
 from boundary_forest.cli.vectors import Vectors, VectorSource, console_on, watching
 from boundary_forest.estimators.metrics import canonical
-from boundary_forest.files.saving import save_forest
+from boundary_forest.estimators.searching import GRAPH
 from boundary_forest.frames.vectors import VectorColumns
 from boundary_forest.session import Settings
 from boundary_forest.session.problems import StreamError
 from boundary_forest.session.wording import count, counted, duration, rate, size
 
-VECTORS = "vectors"  # the document of an index that names the columns of positions
 _DEFAULTS = BoundaryForestNeighbors()
 
 
 def index(
     source: o.SourceArgument,
-    save: Annotated[Path, typer.Option(help="Write the index to this file.", metavar="FILE")],
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the index to this file.", metavar="FILE", show_default="that of --into"
+        ),
+    ] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            help="Add the vectors to the index in this file. Those with a known id replace it.",
+            metavar="INDEX",
+        ),
+    ] = None,
     id_column: Annotated[
         str | None,
         typer.Option(
@@ -71,52 +84,66 @@ def index(
     as_json: o.Json = False,
     threads: o.Threads = 1,
 ) -> None:
-    """Index vectors for search, and save the index."""
+    """Index vectors for search, or add vectors to an index."""
     given = {
         "metric": canonical(metric),
         "beam": beam,
         "n_estimators": trees,
         "max_children": children,
         "dtype": dtype,
+        "random_state": seed,
     }
-    forest = BoundaryForestNeighbors(
-        random_state=seed or 0,
-        n_jobs=threads,
-        **{name: value for name, value in given.items() if value is not None},
-    )
+    given = {name: value for name, value in given.items() if value is not None}
     dialect = o.dialect(sep, header, encoding, decimal, thousands)
 
     def work() -> int:
-        Job(source, Settings(), save=save).check()
+        to = save or into
+        if to is None:
+            raise StreamError("name a file for the index with --save, or an index with --into")
+        Job(source, Settings(), save=to).check()
+        old = None if into is None else _opened(into, given, id_column)
+        forest = (
+            BoundaryForestNeighbors(**{"random_state": 0} | given) if old is None else old.forest
+        )
+        forest.set_params(n_jobs=threads)
+        before = 0 if old is None else forest.stats()["examples_stored"]
         with watching() as stopped:
             rows = VectorSource(
                 source,
                 format,
                 vector=o.listed(vector) or (),
                 id=id_column,
+                likely=None if old is None else old.columns,
+                width=None if old is None else forest.n_features_in_,
                 dialect=dialect,
                 skip=on_error == "skip",
                 stopped=stopped,
             )
-            console = console_on()
+            console, adding = console_on(), _Adding(forest, rows.name, dtype, is_new=old is None)
             with Counter(console, rows.total, "indexed", as_json=as_json) as counter:
                 for batch in rows:
-                    _learn(forest, batch, rows.name, dtype)
+                    adding.add(batch)
                     counter.add(len(batch.numbers) + len(batch.bad))
                     if stopped():
                         break
-            if rows.columns is None or forest.fitted is None:
+            if rows.columns is None or adding.n == 0:
                 raise StreamError(f"{rows.name} has no rows to index")
             said = _summary(forest, rows.columns, counter)
-            with naming(save):
-                save_forest(forest, save, {VECTORS: {"columns": rows.columns.names}})
+            added = forest.stats()["examples_stored"] - before
+            if old is not None:
+                said["added"] = f"{count(added)}, {count(adding.n - added)} replaced"
+                if to == into:
+                    old.check_unchanged()
+            attachments = {} if old is None else old.attachments
+            save_index(forest, to, rows.columns.names, attachments)
             if rows.left_out:
                 said["left out"] = counted(rows.left_out, "row")
-            said["saved"] = f"{save}, {size(save.stat().st_size)}"
+            said["saved"] = f"{to}, {size(to.stat().st_size)}"
             if stopped():
                 said["stopped"] = f"after row {count(counter.rows)}"
             if as_json:
-                counter.say("end", _figures(forest, rows.left_out, save), "")
+                figures = {"added": added, "replaced": adding.n - added, "left_out": rows.left_out}
+                counter.say("end", _figures(forest, to) | figures, "")
             else:
                 console.print(_table(said))
             return 0 if stopped.signal is None else 128 + stopped.signal
@@ -124,17 +151,69 @@ def index(
     o.exit_with(work)
 
 
-def _learn(forest: BoundaryForestNeighbors, batch: Vectors, name: str, dtype: str | None) -> None:
-    if len(batch.X) == 0:
-        return
-    X = batch.X
-    if dtype == "float32" and X.dtype.kind == "f":
-        X = X.astype(np.float32)  # whoever says so wants it rounded
-    try:
-        forest.partial_fit(X, ids=batch.ids)
-    except (TypeError, ValueError) as error:
-        first, last = int(batch.numbers[0]), int(batch.numbers[-1])
-        raise StreamError(f"{name}: rows {first} to {last}: {error}") from error
+# What an index has been built with, and the options that say it.
+_FIXED = {
+    "metric": "--metric",
+    "n_estimators": "--trees",
+    "max_children": "--children",
+    "random_state": "--seed",
+}
+
+
+def _opened(path: Path, given: dict[str, Any], id_column: str | None) -> IndexFile:
+    """Return an index to add to; refuse what would not go together with it."""
+    index = IndexFile.opened(path)
+    forest, fitted = index.forest, index.forest.fitted
+    assert fitted is not None
+    kind = fitted.settings.element_type
+    for name, option in _FIXED.items():
+        if name in given:
+            raise StreamError(f"{option} is fixed by {path}, which was built before: leave it out")
+    if given.get("dtype", kind) != kind:
+        raise StreamError(f"--dtype: {path} keeps {kind}, and cannot keep {given['dtype']} too")
+    if index.has_ids and id_column is None:
+        raise StreamError(f"the vectors in {path} have ids: name the column of ids with --id")
+    if not index.has_ids and id_column is not None:
+        raise StreamError(f"the vectors in {path} are numbered, and have no ids: leave out --id")
+    if "beam" in given:
+        forest.set_params(beam=given["beam"])
+    return index
+
+
+class _Adding:
+    """Learns batches. Ids that the index had before are replaced, those of the source are new."""
+
+    def __init__(
+        self, forest: BoundaryForestNeighbors, name: str, dtype: str | None, *, is_new: bool
+    ) -> None:
+        self.n = 0
+        self._forest, self._name, self._dtype = forest, name, dtype
+        self._replaces = not is_new and forest.search == GRAPH
+        self._ids: set[Any] = set()  # of the source so far, if it may have others' ids
+
+    def add(self, batch: Vectors) -> None:
+        if len(batch.X) == 0:
+            return
+        X, ids = batch.X, batch.ids
+        if self._dtype == "float32" and X.dtype.kind == "f":
+            X = X.astype(np.float32)  # whoever says so wants it rounded
+        try:
+            if ids is not None and self._replaces:
+                self._check_new(ids)
+                self._forest.upsert(X, ids)
+            else:
+                self._forest.partial_fit(X, ids=ids)
+        except (TypeError, ValueError) as error:
+            first, last = int(batch.numbers[0]), int(batch.numbers[-1])
+            raise StreamError(f"{self._name}: rows {first} to {last}: {error}") from error
+        self.n += len(X)
+
+    def _check_new(self, ids: list[Any]) -> None:
+        """Refuse an id that came in an earlier batch, as one in the same batch is refused."""
+        for one in ids:
+            if one in self._ids:
+                raise ValueError(f"ids must be unique, but {one!r} has occurred before")
+        self._ids.update(ids)
 
 
 def _summary(
@@ -157,11 +236,10 @@ def _summary(
     }
 
 
-def _figures(forest: BoundaryForestNeighbors, left_out: int, save: Path) -> dict[str, Any]:
+def _figures(forest: BoundaryForestNeighbors, save: Path) -> dict[str, Any]:
     stats = forest.stats()
     return {
         "indexed": stats["examples_stored"],
-        "left_out": left_out,
         "bytes": stats["bytes"]["total"],
         "saved": str(save),
     }

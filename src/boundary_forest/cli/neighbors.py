@@ -11,14 +11,13 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from boundary_forest import BoundaryForestNeighbors, ModelFileError
+from boundary_forest import BoundaryForestNeighbors
 from boundary_forest.cli import options as o
 from boundary_forest.cli.answers import naming
 from boundary_forest.cli.counting import Counter
-from boundary_forest.cli.index import VECTORS
+from boundary_forest.cli.index_files import IndexFile
 from boundary_forest.cli.running import discard_output
 from boundary_forest.cli.vectors import SEVERAL, Vectors, VectorSource, console_on, watching
-from boundary_forest.files.loading import load_forest
 from boundary_forest.session.problems import StreamError
 
 NEIGHBORS = 10
@@ -72,8 +71,14 @@ def neighbors(
     dialect = o.dialect(sep, header, encoding, decimal, thousands)
 
     def work() -> int:
-        forest, likely = _opened(index)
+        opened = IndexFile.opened(index)
+        forest, likely = opened.forest, opened.columns
         forest.set_params(n_jobs=threads)
+        n_stored = forest.stats()["examples_stored"]
+        if k > n_stored:
+            raise StreamError(
+                f"-k must be between 1 and the {n_stored} vectors of {index}, got {k}"
+            )
         if output != "-" and Path(output).resolve() in (index.resolve(), Path(source).resolve()):
             raise StreamError(f"--output {output}: it is read from")
         with ExitStack() as stack:
@@ -114,29 +119,6 @@ def neighbors(
     o.exit_with(work)
 
 
-def _opened(path: Path) -> tuple[BoundaryForestNeighbors, list[str] | None]:
-    """Return an index, and the columns that its positions came from, if they are known."""
-    try:
-        forest, attachments = load_forest(path)
-    except TypeError as error:  # a function of one's own as metric
-        raise StreamError(f"{path}: {error}") from error
-    if not isinstance(forest, BoundaryForestNeighbors):
-        raise StreamError(
-            f"{path} is no index: it holds a {type(forest).__name__}; boundary-forest index makes "
-            "indexes"
-        )
-    if forest.fitted is None:
-        raise StreamError(f"{path} has no vectors: nothing has been indexed")
-    names = getattr(forest, "feature_names_in_", None)
-    if VECTORS not in attachments:
-        return forest, None if names is None else [str(name) for name in names]
-    document = attachments[VECTORS]
-    columns = document.get("columns") if isinstance(document, dict) else None
-    if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
-        raise ModelFileError(f"{path}: {VECTORS}: it does not name columns")
-    return forest, columns
-
-
 def _parts(batch: Vectors) -> list[Vectors]:
     """Return a batch in parts, after each of which a run may stop."""
     if len(batch.X) == 0:
@@ -166,32 +148,44 @@ def _asked(
 
 
 class _AnswerFile:
-    """A file of neighbours; ``-`` is standard output."""
+    """A file of neighbours; ``-`` is standard output.
+
+    It is opened, and what was in it lost, when there is something to write.
+    """
 
     def __init__(self, path: str, *, with_ids: bool) -> None:
         self._path = path
         self._csv = path.lower().endswith(".csv")
         self._with_ids = with_ids
-        self._file: TextIO | None = None  # None: standard output
+        self._file: TextIO | None = None  # None: standard output, or nothing was written yet
 
     def __enter__(self) -> "_AnswerFile":
-        if self._path != "-":
-            self._file = open(self._path, "w", encoding="utf-8", newline="")
-        if self._csv:
-            ids = ["id"] if self._with_ids else []
-            self._write(_csv_lines([["row", *ids, "rank", "neighbor", "distance", "error"]]))
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: Any) -> None:
+        if kind is None:
+            self._write("")  # of no rows, too
         if self._file is not None:
             with naming(self._path):
                 self._file.close()
 
+    def _opened(self) -> TextIO:
+        return open(self._path, "w", encoding="utf-8", newline="")
+
     def _write(self, text: str) -> None:
-        with naming("standard output" if self._file is None else self._path):
-            file = sys.stdout if self._file is None else self._file
-            file.write(text)
-            file.flush()
+        if self._path == "-":
+            with naming("standard output"):
+                sys.stdout.write(text)
+                sys.stdout.flush()
+            return
+        with naming(self._path):
+            if self._file is None:
+                self._file = self._opened()
+                ids = ["id"] if self._with_ids else []
+                names = ["row", *ids, "rank", "neighbor", "distance", "error"]
+                self._file.write(_csv_lines([names]) if self._csv else "")
+            self._file.write(text)
+            self._file.flush()
 
     def add(self, part: Vectors, names: list[list[Any]], distances: list[list[float]]) -> None:
         """Write the neighbours of some rows."""

@@ -7,6 +7,8 @@ came; labels, ids, declared classes and feature names are columns as a model fil
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import save
@@ -57,7 +59,7 @@ def rows_of(batch: Batch, n_bytes: int) -> int:
     return max(1, n_bytes * len(batch) // max(1, int(stored.nbytes)))
 
 
-def unpacked(contents: bytes, first: int, where: str) -> Batch:
+def unpacked(contents: bytes, first: int, where: str, *, replaces: bool = False) -> Batch:
     """Return the batch that ``packed`` was given; JournalError if it cannot have been.
 
     Parameters
@@ -68,9 +70,11 @@ def unpacked(contents: bytes, first: int, where: str) -> Batch:
         How many examples come before it.
     where : str
         Names it in errors.
+    replaces : bool, default=False
+        Whether examples that have their ids are replaced, which the operation says.
     """
     try:
-        return _unpacked(PackedArrays(contents, where), first)
+        return replace(_unpacked(PackedArrays(contents, where), first), replaces=replaces)
     except ModelFileError as error:
         raise JournalError(str(error)) from error
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
@@ -78,7 +82,7 @@ def unpacked(contents: bytes, first: int, where: str) -> Batch:
 
 
 def _unpacked(arrays: PackedArrays, first: int) -> Batch:
-    columns = {
+    columns: dict[str, Any] = {
         name: None if column_length(arrays, name) is None else read_column(arrays, name)
         for name in _COLUMNS
     }

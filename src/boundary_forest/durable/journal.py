@@ -24,9 +24,10 @@ from boundary_forest.durable.operations import (
     HEADERS,
     INSERT,
     LEARN,
-    RENEW,
+    REPLACE,
     TABLE,
     TRUNCATE,
+    WITH_EXAMPLES,
     Operation,
 )
 from boundary_forest.estimators.errors import JournalError
@@ -38,7 +39,7 @@ _NOTES = "CREATE TABLE notes (operation INTEGER PRIMARY KEY, note TEXT)"
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Examples to be learned again, or a renewal to be repeated.
+    """Examples to be learned again, or a renewal or an erasure to be repeated.
 
     Attributes
     ----------
@@ -142,7 +143,9 @@ class Journal:
         for row in self._database.rows(f"{HEADERS} ORDER BY number"):
             with self._refused(row[0]):
                 operation, n_bytes = Operation.of_row(row)
-                if operation.kind != LEARN:  # whose contents are checked when they are read
+                if (
+                    operation.kind not in WITH_EXAMPLES
+                ):  # whose contents are checked when they are read
                     operation.check(b"")
                 log.add(operation, n_bytes)
         if log.operations and log.operations[-1].number > self.last:
@@ -171,7 +174,14 @@ class Journal:
         if note is not None:
             self.keep_note(note)
 
-    def append(self, first: int, parts: Iterable[tuple[int, bytes]], note: str | None) -> None:
+    def append(
+        self,
+        first: int,
+        parts: Iterable[tuple[int, bytes]],
+        note: str | None,
+        *,
+        replaces: bool = False,
+    ) -> None:
         """Write a call down; returns once all of it is on the disk.
 
         Parameters
@@ -183,7 +193,10 @@ class Journal:
             call is written.
         note : str or None
             Holds once all of them are learned.
+        replaces : bool, default=False
+            Whether they take the places of those that have their ids.
         """
+        kind = REPLACE if replaces else LEARN
         with Interrupts():
             n_rows = n_bytes = 0
             with self._database.transaction():
@@ -191,7 +204,7 @@ class Journal:
                 number = call
                 for number, (n, contents) in enumerate(parts, call):
                     self._check_length(n, contents)
-                    operation = Operation(number, LEARN, call, first + n_rows, n)
+                    operation = Operation(number, kind, call, first + n_rows, n)
                     self._database.rows(INSERT, *operation.row(contents))
                     n_rows, n_bytes = n_rows + n, n_bytes + len(contents)
                 # The note before this one stays, in case that the call is truncated.
@@ -202,17 +215,19 @@ class Journal:
             self.n_rows += n_rows
             self.n_bytes += n_bytes
 
-    def append_renewal(self, seen: int) -> None:
-        """Write down that trees are renewed; returns once that is on the disk.
+    def append_alone(self, kind: str, seen: int) -> None:
+        """Write down an operation without examples; returns once that is on the disk.
 
         Parameters
         ----------
+        kind : {"renew", "erase"}
+            What it is.
         seen : int
             How many examples had been learned before.
         """
         with Interrupts(), self._database.transaction():
             number = self.last + 1
-            operation = Operation(number, RENEW, number, seen, 0)
+            operation = Operation(number, kind, number, seen, 0)
             self._database.rows(INSERT, *operation.row(b""))
 
     def _check_length(self, n: int, contents: bytes) -> None:
@@ -330,10 +345,10 @@ class Journal:
                     f"{self.path}: operation {operation.number} belongs to the call of operation "
                     f"{operation.call}, which the snapshot includes"
                 )
-            if operation.number in log.renewals:
+            if operation.number in log.between:
                 yield Recorded(operation, 0, b"")
             kept = min(operation.n, ends.get(operation.call, 0) - operation.first)
-            if operation.kind == LEARN and kept > 0:
+            if operation.kind in WITH_EXAMPLES and kept > 0:
                 ((contents,),) = self._database.rows(CONTENTS, operation.number)
                 with self._refused(operation.number):
                     contents = operation.check(contents)

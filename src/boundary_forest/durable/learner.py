@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from boundary_forest.durable.batches import packed_parts, rows_of
+from boundary_forest.durable.batches import packed_parts
+from boundary_forest.durable.blocks import Pace, interruptible
 from boundary_forest.durable.interrupts import Interrupts
 from boundary_forest.durable.journal import Journal
 from boundary_forest.durable.locking import FolderLock
+from boundary_forest.durable.operations import ERASE, RENEW
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.batch import Batch
 from boundary_forest.estimators.checking import n_threads
@@ -30,13 +31,6 @@ from boundary_forest.files.saving import contents_of
 SNAPSHOT = "model.bf"
 JOURNAL = "journal.sqlite"
 RECORD = "durable"  # the snapshot's attachment that says where in the journal it belongs
-
-# Interrupts are put off while a block is learned: so it should take a part of a second, which is
-# measured, because it depends on the forest. Learning in blocks costs nothing that can be measured
-# if they are not much smaller than the engine's own, which has 256 to 4,096 rows in one.
-FEWEST_ROWS, FIRST_ROWS, MOST_ROWS = 16, 1024, 8192
-BLOCK_BYTES = 1 << 26
-BLOCK_SECONDS = 0.5
 
 
 class DurableForest:
@@ -85,12 +79,14 @@ class DurableForest:
         self._snapshot_rows = snapshot_rows
         self._snapshot_bytes = snapshot_bytes
         self._interruptible = interruptible  # whether learning may be interrupted at any moment
-        self._block_rows = FIRST_ROWS
+        self._pace = Pace()
         # Taken in this order: one snapshot at a time; no snapshot begins while a call learns.
         self._saving = threading.Lock()
         self._calling = threading.RLock()
         self._closed = False
         self._unsettled = False  # the journal may have more than was learned
+        self._unwritten = False  # it may lack that what was forgotten was erased
+        self._is_ahead = False  # what was forgotten is still in the folder
         model.record_with(self)
 
     @property
@@ -154,6 +150,23 @@ class DurableForest:
         self._snapshot_if_due()
         return result
 
+    def upsert(self, X: Any, ids: Any) -> Self:
+        """Replace examples, as the estimator's ``upsert``; return when it is on the disk.
+
+        What was replaced stays in the folder's files until the next snapshot.
+
+        Parameters
+        ----------
+        X, ids
+            As for the estimator.
+
+        Returns
+        -------
+        self : DurableForest
+        """
+        self._learn("upsert", X, ids)
+        return self
+
     def forget(self, ids: Any) -> Self:
         """Forget examples, as the estimator's ``forget``; return when the disk has nothing of them.
 
@@ -170,15 +183,15 @@ class DurableForest:
         -------
         self : DurableForest
         """
-        is_ahead = False  # of the folder
         try:
             with Interrupts(), self._saving, self._calling:
                 model = self._opened()
                 forget_examples(model.fitted, ids, n_threads(model.n_jobs))
-                is_ahead = True
+                self._is_ahead = True
                 self._save_snapshot()
+                self._is_ahead = False
         except BaseException as error:
-            if is_ahead:
+            if self._is_ahead:
                 self.close()
                 error.add_note(f"{self.path} has not forgotten, and was closed: open it again")
             raise
@@ -249,7 +262,10 @@ class DurableForest:
 
     def _save_snapshot(self) -> None:
         with self._calling:  # nothing is learned until number and forest are captured
-            model, last = self._opened(), self._journal.last
+            model = self._opened()
+            with model.learning_paused():  # so that the snapshot includes it
+                model.erase_forgotten()
+            last = self._journal.last
             record = {"operation": last, "journal": self._journal.identity}
             contents = contents_of(model, {**self.attachments, RECORD: record})
         write_model(self.path / SNAPSHOT, *contents)
@@ -291,10 +307,13 @@ class DurableForest:
         return self.model
 
     def _settle(self) -> None:
-        """Write down how much of the last call was learned, if that is not known to be all."""
+        """Write down how much of the last call was learned, and what was erased, if that is due."""
         if self._unsettled:
             self._journal.truncate(self.examples_seen)
             self._unsettled = False
+        if self._unwritten:
+            self._journal.append_alone(ERASE, self.examples_seen)
+            self._unwritten = False
 
     def _snapshot_if_due(self) -> None:
         journal = self._journal
@@ -329,9 +348,14 @@ class DurableForest:
             try:
                 self._opened()
                 self._unsettled = True
-                parts = _interruptible(packed_parts(batch), interrupts)
-                self._journal.append(batch.first, parts, self.note)
-                yield self._blocks(batch, interrupts)
+                parts = interruptible(packed_parts(batch), interrupts)
+                self._journal.append(batch.first, parts, self.note, replaces=batch.replaces)
+                if self._interruptible:
+                    interrupts.release()
+                    yield [batch]
+                    interrupts.hold()
+                else:
+                    yield self._pace.blocks(batch, interrupts)
                 self._unsettled = self.examples_seen != batch.first + len(batch)
             except BaseException as error:
                 interrupts.hold()
@@ -346,13 +370,21 @@ class DurableForest:
         """Return a context inside which trees are renewed, after that was written down."""
         with Interrupts(), self._called():
             self._opened()
-            self._journal.append_renewal(self.examples_seen)
+            self._journal.append_alone(RENEW, self.examples_seen)
             try:
                 yield
             except BaseException as error:  # no memory: the journal is ahead of the forest
                 self._closed = True
                 error.add_note(f"{self.path} has it written down, and was closed: open it again")
                 raise
+
+    def erased(self) -> None:
+        """Write down that what was forgotten was erased; if that fails, before more is learned."""
+        if self._closed or self._is_ahead or self._journal.is_inherited:
+            return
+        self._unwritten = True
+        with suppress(JournalError):
+            self._settle()
 
     @contextmanager
     def _called(self) -> Iterator[None]:
@@ -363,36 +395,3 @@ class DurableForest:
             yield
         finally:
             self._calling.release()
-
-    def _blocks(self, batch: Batch, interrupts: Interrupts) -> Iterator[Batch]:
-        """Cut a batch into blocks, and handle interrupts between them."""
-        if self._interruptible:
-            interrupts.release()
-            yield batch
-            interrupts.hold()
-            return
-        begin = 0
-        while begin < len(batch):
-            rows = min(self._block_rows, rows_of(batch, BLOCK_BYTES))
-            end = min(begin + rows, len(batch))
-            start = time.perf_counter()
-            yield batch.part(begin, end)
-            self._adapt(end - begin, time.perf_counter() - start)
-            begin = end
-            if begin < len(batch):
-                interrupts.handle()
-
-    def _adapt(self, n: int, seconds: float) -> None:
-        """Choose how many rows the next block has."""
-        if seconds > BLOCK_SECONDS:
-            self._block_rows = max(FEWEST_ROWS, n // 2)
-        elif n == self._block_rows and seconds < BLOCK_SECONDS / 4:
-            self._block_rows = min(MOST_ROWS, 2 * n)
-
-
-def _interruptible(
-    parts: Iterable[tuple[int, bytes]], interrupts: Interrupts
-) -> Iterator[tuple[int, bytes]]:
-    for part in parts:
-        interrupts.handle()
-        yield part

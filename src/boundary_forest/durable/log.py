@@ -1,10 +1,10 @@
-"""What the operations of a journal amount to: calls, how much of them counts, and renewals."""
+"""What the operations of a journal amount to: calls, how much of each counts, what is between."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from boundary_forest.durable.operations import LEARN, RENEW, TRUNCATE, Operation
+from boundary_forest.durable.operations import ALONE, TRUNCATE, Operation
 
 
 @dataclass(slots=True)
@@ -42,23 +42,28 @@ class Log:
         All of them, in order.
     calls : list of Call
         Those of which something counts.
-    renewals : set of int
-        The numbers of the renewals that count.
+    between : set of int
+        The numbers of the operations between calls that count: renewals and erasures.
     n_bytes : int
         Bytes of contents.
     """
 
     operations: list[Operation] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
-    renewals: set[int] = field(default_factory=set)
+    between: set[int] = field(default_factory=set)
     n_bytes: int = 0
 
     def add(self, operation: Operation, n_bytes: int) -> None:
         """Take the next operation into account; ValueError if it cannot come next."""
         if self.operations and operation.number != self.operations[-1].number + 1:
             raise ValueError(f"it follows operation {self.operations[-1].number}")
-        take = {LEARN: self._learn, TRUNCATE: self._truncate, RENEW: self._renew}
-        take[operation.kind](operation)
+        if operation.kind == TRUNCATE:
+            self._truncate(operation)
+        elif operation.kind in ALONE:
+            self._check_first(operation)
+            self.between.add(operation.number)
+        else:
+            self._learn(operation)
         self.operations.append(operation)
         self.n_bytes += n_bytes
 
@@ -67,10 +72,6 @@ class Log:
         if last is not None and operation.first != last.end:
             raise ValueError(f"it begins after {operation.first} examples, not {last.end}")
         return last
-
-    def _renew(self, operation: Operation) -> None:
-        self._check_first(operation)
-        self.renewals.add(operation.number)
 
     def _learn(self, operation: Operation) -> None:
         last = self._check_first(operation)
@@ -88,6 +89,6 @@ class Log:
         if last is None or last.number != operation.call or operation.n > last.kept:
             raise ValueError(f"it truncates the call of operation {operation.call}")
         last.kept = operation.n
-        self.renewals = {number for number in self.renewals if number < last.number}
+        self.between = {number for number in self.between if number < last.number}
         if last.kept == 0:
             self.calls.pop()

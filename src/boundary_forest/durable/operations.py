@@ -1,7 +1,8 @@
 """One entry of the journal, as a row of its table, checked before it is believed.
 
-Kinds, so far: ``learn`` holds examples; ``truncate`` follows it if not all of them were learned;
-``renew`` holds none. A kind that comes later needs no other table: what it is about is in
+Kinds, so far: ``learn`` holds examples, and so does ``replace``, whose examples take the places of
+those that have their ids; ``truncate`` follows them if not all were learned; ``renew`` and
+``erase`` hold none. A kind that comes later needs no other table: what it is about is in
 ``contents``.
 """
 
@@ -12,8 +13,10 @@ import zlib
 from dataclasses import astuple, dataclass, replace
 from typing import Any, Self
 
-LEARN, TRUNCATE, RENEW = "learn", "truncate", "renew"
-KINDS = (LEARN, TRUNCATE, RENEW)
+LEARN, REPLACE, TRUNCATE, RENEW, ERASE = "learn", "replace", "truncate", "renew", "erase"
+KINDS = (LEARN, REPLACE, TRUNCATE, RENEW, ERASE)
+WITH_EXAMPLES = (LEARN, REPLACE)
+ALONE = (RENEW, ERASE)  # no call of examples, and none of a call
 
 TABLE = (
     "CREATE TABLE operations (number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, "
@@ -37,7 +40,7 @@ class Operation:
         One of KINDS.
     call : int
         The number of the first operation of the call that this one is part of; of a ``truncate``,
-        of the call that it is about; of a ``renew``, its own.
+        of the call that it is about; of a ``renew`` or an ``erase``, its own.
     first : int
         How many examples had been learned before this operation, or before that call.
     n : int
@@ -67,10 +70,10 @@ class Operation:
             raise ValueError(f"it is of kind {str(kind)[:40]!r}, which this release does not know")
         if call > number:
             raise ValueError("it belongs to a call that comes later")
-        if kind == LEARN and n == 0:
+        if kind in WITH_EXAMPLES and n == 0:
             raise ValueError("it holds no examples")
-        if kind == RENEW and (n > 0 or call != number):
-            raise ValueError("it holds examples, and a renewal has none")
+        if kind in ALONE and (n > 0 or call != number):
+            raise ValueError(f"it holds examples, and one of kind {kind!r} has none")
         return cls(number, kind, call, first, n, checksum), n_bytes
 
     def sealed(self, contents: bytes) -> Operation:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -218,7 +219,7 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
             fitted = self._fitted
             if fitted is None:
                 self.check_params()
-            self._learn_checked(fitted, batch)
+            self._learn_checked(fitted, batch, "replace" if batch.replaces else "learn")
 
     def forget(self, ids: Any) -> Self:
         """Forget the examples with these ids.
@@ -262,6 +263,31 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
             forget_examples(self._fitted, ids, n_threads(self.n_jobs))
         return self
 
+    def erase_forgotten(self) -> None:
+        """Let what was forgotten leave trees and memory, which ``search="graph"`` puts off.
+
+        It is done before a forest is saved, pickled or copied, and by itself when what was
+        forgotten is as much as the rest. Learning must be paused.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestNeighbors
+        >>> forest = BoundaryForestNeighbors(n_estimators=2, random_state=0)
+        >>> forest = forest.fit([[0.0], [3.0], [4.0]], ids=["a", "b", "c"]).forget(["a"])
+        >>> forest.stats()["nodes_per_tree"]
+        [3, 3]
+        >>> with forest.learning_paused():
+        ...     forest.erase_forgotten()
+        >>> forest.stats()["nodes_per_tree"]
+        [2, 2]
+        """
+        fitted = self._fitted
+        if fitted is None or not fitted.engine.n_forgotten:
+            return
+        fitted.engine.erase_forgotten(n_threads(self.n_jobs))
+        if self._recorder is not None:
+            self._recorder.erased()
+
     def _learn(
         self,
         X: Any,
@@ -284,6 +310,8 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
             if fitted is None:
                 self.check_params()
             batch = checked_batch(self, fitted, X, y, classes=classes, ids=ids)
+            if how == "replace":
+                batch = replace(batch, replaces=True)
             how = "learn_offline" if reset and self.offline else how
             said = self._learn_checked(fitted, batch, how, with_ends)
             return self._learned(), said
@@ -349,9 +377,9 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         with self.learning_paused():  # a copy is a forest between two learning calls
             state = {k: v for k, v in super().__getstate__().items() if k not in _NOT_COPIED}
+            self.erase_forgotten()
             fitted = self._fitted
             if fitted is not None:
-                fitted.engine.erase_forgotten(n_threads(self.n_jobs))
                 state["_parts"] = taken_apart(fitted, fitted.engine.snapshot().state())
             return state
 

@@ -28,6 +28,8 @@ class Batch:
         Of the first batch, if it had some.
     first : int
         How many examples had been seen before.
+    replaces : bool
+        Whether they take the places of those that have their ids.
     """
 
     X: Any
@@ -36,6 +38,7 @@ class Batch:
     classes: NDArray[Any] | None = None
     feature_names: NDArray[Any] | None = None
     first: int = 0
+    replaces: bool = False
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -85,3 +88,6 @@ class Recorder(Protocol):
 
     def renewing(self) -> AbstractContextManager[None]:
         """Return a context inside which trees are renewed."""
+
+    def erased(self) -> None:
+        """Take note that what was forgotten has left the trees, before it would have by itself."""

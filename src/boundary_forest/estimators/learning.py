@@ -25,7 +25,7 @@ from boundary_forest.estimators.element_type import as_rows, element_type_of
 from boundary_forest.estimators.errors import keeping, naming
 from boundary_forest.estimators.fitted import Fitted, Forest, Settings, new_engine
 from boundary_forest.estimators.ids import as_ids, check_kind, engine_ids, kind_of
-from boundary_forest.estimators.labels import LabelPolicy
+from boundary_forest.estimators.labels import LabelPolicy, NoLabels
 
 
 def checked_batch(
@@ -45,7 +45,9 @@ def checked_batch(
     else:
         X = as_rows(X, element_type)
     n_rows = X.shape[0]
-    if y is None and estimator.__sklearn_tags__().target_tags.required:
+    # Retrieval has no labels, and asking for the tags of one row takes longer than checking it.
+    has_labels = not isinstance(labels, NoLabels)
+    if y is None and has_labels and estimator.__sklearn_tags__().target_tags.required:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
@@ -111,7 +113,9 @@ def prepared(
         labels, policy = policy.encoded(batch.y, batch.classes, n_rows, n_met)
     labels = np.ascontiguousarray(labels)
     if fitted is not None:
-        return Prepared(batch, replace(fitted, labels=policy), labels)
+        if policy is not fitted.labels:
+            fitted = replace(fitted, labels=policy)
+        return Prepared(batch, fitted, labels)
     settings = Settings.of(
         vars(estimator),
         element_type=element_type_for(estimator, None, batch.X),
@@ -221,6 +225,8 @@ def _answered_but_the_first(
 def _blocks(ready: Prepared, X: Any, *, whole: bool) -> Iterator[NDArray[Any]]:
     """Return sparse rows by blocks, unless a call that fails half-way must be taken back whole."""
     settings = ready.fitted.settings
+    if not is_sparse(X):
+        return iter((as_rows(X, settings.element_type),))
     functions = (settings.metric, *ready.fitted.labels.rules.values())
     whole = whole or any(map(callable, functions))
     return row_blocks(X, lambda rows: as_rows(rows, settings.element_type), whole=whole)

@@ -228,11 +228,6 @@ class BoundaryForestNeighbors(
         """
         if ids is None:
             raise ValueError("upsert needs ids: partial_fit learns without")
-        if self._recorder is not None:
-            raise TypeError(
-                "a durable forest replaces in two steps: forget(ids) those it has, then "
-                "partial_fit(X, ids=ids)"
-            )
         fitted = self.fitted
         if (self.search if fitted is None else fitted.settings.adaptive["search"]) != GRAPH:
             raise ValueError(
@@ -483,7 +478,7 @@ class BoundaryForestNeighbors(
         """The trees without what was forgotten, which searches of the graph still go by."""
         if self._learned().engine.n_forgotten:
             with self.learning_paused():
-                self._learned().engine.erase_forgotten(n_threads(self.n_jobs))
+                self.erase_forgotten()
         return self._learned()
 
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.blocks import slices
-from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.copying import taken_apart
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.files.layout import Streamed
@@ -72,7 +71,7 @@ def contents_of(
         }
         arrays: Arrays = {}
         if forest.fitted is not None:
-            forest.fitted.engine.erase_forgotten(n_threads(forest.n_jobs))
+            forest.erase_forgotten()
             _check_functions(parameters, forest.fitted.parameters)
             document["forest"], arrays = _learned(forest.fitted)
     taken = sorted(arrays.keys() & attached.keys())

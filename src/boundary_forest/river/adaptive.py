@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -187,68 +186,6 @@ class AdaptiveRiverForest(RiverForest):
             return explanation
         named = {str(name): share for name, share in self.feature_importances_.items()}
         return replace(explanation, importances=most_important(named))
-
-    def stats(self) -> dict[str, Any]:
-        """Return what was learned and what it cost; nothing before the first example.
-
-        Returns
-        -------
-        stats : dict
-            As for :meth:`boundary_forest.BoundaryForestClassifier.stats`.
-
-        Examples
-        --------
-        >>> from boundary_forest.river import BoundaryForestRegressor
-        >>> model = BoundaryForestRegressor(seed=0)
-        >>> model.learn_one({"size": 0}, 1.5)
-        >>> model.stats()["examples_seen"]
-        1
-        """
-        return {} if self._forest is None else self._forest.stats()
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save the forest to a file.
-
-        :func:`boundary_forest.load` returns it as the scikit-learn estimator that is the same
-        learner: its columns are the features in order of appearance, by ``feature_names_in_``.
-        To get a River model back, pickle it.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file.
-
-        Raises
-        ------
-        ValueError
-            Before the first example.
-        TypeError
-            If labels are not of one kind that sorts.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import pandas as pd
-        >>> import boundary_forest
-        >>> from boundary_forest.river import BoundaryForestClassifier
-        >>> model = BoundaryForestClassifier(seed=0)
-        >>> model.learn_one({"size": 0}, "a")
-        >>> model.learn_one({"size": 9}, "b")
-        >>> path = tempfile.mkdtemp() + "/model.bf"
-        >>> model.save(path)
-        >>> boundary_forest.load(path).predict(pd.DataFrame({"size": [8]})).tolist()
-        ['b']
-        """
-        if self._forest is None:
-            raise ValueError("there is nothing to save before the first example")
-        self._forest.as_estimator(self._all_labels()).save(path)
-
-    def _all_labels(self) -> NDArray[Any]:
-        """Return all labels in order of their codes, or any target."""
-        return np.zeros(1)
-
-    def _explanation(self, forest: NamedForest, x: dict[Any, Any]) -> Explanation:
-        return forest.explanation(x, np.zeros(1))
 
     def _shared_parameters(self) -> dict[str, Any]:
         names = ("feature_weights", "max_samples", "weights", "forgetting", "max_stored")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Hashable, Mapping
 from numbers import Integral
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from river import base
 
 from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.explanation import Explanation
 from boundary_forest.river.named_forest import NamedForest
 
 if TYPE_CHECKING:
@@ -44,9 +46,71 @@ class RiverForest(base.Estimator):
         self._forest = None
         self._check_parameters()
 
+    def stats(self) -> dict[str, Any]:
+        """Return what was learned and what it cost; nothing before the first example.
+
+        Returns
+        -------
+        stats : dict
+            As for :meth:`boundary_forest.BoundaryForestClassifier.stats`.
+
+        Examples
+        --------
+        >>> from boundary_forest.river import BoundaryForestRegressor
+        >>> model = BoundaryForestRegressor(seed=0)
+        >>> model.learn_one({"size": 0}, 1.5)
+        >>> model.stats()["examples_seen"]
+        1
+        """
+        return {} if self._forest is None else self._forest.stats()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the forest to a file.
+
+        :func:`boundary_forest.load` returns it as the scikit-learn estimator that is the same
+        learner: its columns are the features in order of appearance, by ``feature_names_in_``.
+        To get a River model back, pickle it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Raises
+        ------
+        ValueError
+            Before the first example.
+        TypeError
+            If labels are not of one kind that sorts.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import pandas as pd
+        >>> import boundary_forest
+        >>> from boundary_forest.river import BoundaryForestClassifier
+        >>> model = BoundaryForestClassifier(seed=0)
+        >>> model.learn_one({"size": 0}, "a")
+        >>> model.learn_one({"size": 9}, "b")
+        >>> path = tempfile.mkdtemp() + "/model.bf"
+        >>> model.save(path)
+        >>> boundary_forest.load(path).predict(pd.DataFrame({"size": [8]})).tolist()
+        ['b']
+        """
+        if self._forest is None:
+            raise ValueError("there is nothing to save before the first example")
+        self._forest.as_estimator(self._all_labels()).save(path)
+
     def _estimator(self) -> BaseBoundaryForest:
         """Return the scikit-learn estimator that is the same learner."""
         raise NotImplementedError
+
+    def _all_labels(self) -> NDArray[Any]:
+        """Return all labels in order of their codes, or any target."""
+        return np.zeros(1)
+
+    def _explanation(self, forest: NamedForest, x: dict[Any, Any]) -> Explanation:
+        return forest.explanation(x, np.zeros(1))
 
     def _shared_parameters(self) -> dict[str, Any]:
         names = ("n_estimators", "max_children", "metric", "metric_params", "n_jobs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from river.neighbors.base import BaseNN, FunctionWrapper
 
 from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.explanation import Explanation
 from boundary_forest.estimators.neighbors import BoundaryForestNeighbors as SklearnNeighbors
 from boundary_forest.river.base import RiverForest
 
@@ -117,6 +119,67 @@ class BoundaryForestEngine(RiverForest, BaseNN):
             return [], []
         distances, arrivals = self._forest.neighbors(item[0], n)
         return [self._items[arrival] for arrival in arrivals], distances
+
+    def explain(self, x: dict[Any, Any]) -> Explanation | None:
+        """Return what a search for one neighbour finds, and how; None before the first item.
+
+        Parameters
+        ----------
+        x : dict
+            Features, by name.
+
+        Returns
+        -------
+        explanation : Explanation
+            As for :meth:`boundary_forest.BoundaryForestNeighbors.explain`; examples are items, by
+            the numbers in which they were appended.
+
+        Examples
+        --------
+        >>> from boundary_forest.river import BoundaryForestEngine
+        >>> engine = BoundaryForestEngine(seed=0)
+        >>> engine.append(({"size": 0}, "a"))
+        >>> engine.append(({"size": 9}, "b"))
+        >>> print(engine.explain({"size": 7}))
+        answer 1
+        made of
+          #1 at 2: 1.00, 10 trees
+        """
+        return None if self._forest is None else self._explanation(self._forest, x)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the items' features as an index, without their labels.
+
+        :func:`boundary_forest.load` returns a :class:`boundary_forest.BoundaryForestNeighbors`,
+        whose neighbours are the numbers in which items were appended: what else there is of them is
+        to be kept beside it. To get the engine back with all items, pickle it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Raises
+        ------
+        ValueError
+            Before the first item.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import pandas as pd
+        >>> import boundary_forest
+        >>> from boundary_forest.river import BoundaryForestEngine
+        >>> engine = BoundaryForestEngine(seed=0)
+        >>> engine.append(({"size": 0}, "a"))
+        >>> engine.append(({"size": 9}, "b"))
+        >>> path = tempfile.mkdtemp() + "/index.bf"
+        >>> engine.save(path)
+        >>> index = boundary_forest.load(path)
+        >>> index.kneighbors(pd.DataFrame({"size": [7]}), 1, return_distance=False)
+        array([[1]])
+        """
+        super().save(path)
 
     def refresh_targets(self) -> set[Any]:
         """Return the labels of all items.
