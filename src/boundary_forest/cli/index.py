@@ -128,8 +128,9 @@ def _learn(forest: BoundaryForestNeighbors, batch: Vectors, name: str, dtype: st
     if len(batch.X) == 0:
         return
     X = batch.X
-    if dtype == "float32" and X.dtype.kind == "f":
-        X = X.astype(np.float32)  # whoever says so wants it rounded
+    if dtype in ("float16", "float32") and X.dtype.kind == "f":
+        with np.errstate(over="ignore"):  # what is too large for it is refused
+            X = X.astype(dtype)  # whoever says so wants it rounded
     try:
         forest.partial_fit(X, ids=batch.ids)
     except (TypeError, ValueError) as error:
