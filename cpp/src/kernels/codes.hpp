@@ -218,6 +218,7 @@ float encode_row(const std::byte* row, ElementType type, std::size_t n, const Co
       __builtin_memcpy(codes, row, n);
       return 0.0F;
     case ElementType::int8:
+      // Rows are their own codes but for 128, where the coding is this one.
       if (coding.scales == nullptr && coding.step == 1.0 && coding.low == -128.0) {
         for (std::size_t i = 0; i < n; ++i)
           codes[i] = static_cast<std::uint8_t>(static_cast<std::uint8_t>(row[i]) ^ 0x80U);
