@@ -1,5 +1,6 @@
 // Rows of int8 and float16 are the float32 that have their values: every number of them, by every
 // instruction set; the same distances, also where whole numbers leave what float32 has; the same trees.
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -23,12 +24,7 @@ double value_of(std::uint32_t bits) {
   return bits >> 15 != 0 ? -size : size;
 }
 
-Half half_of(std::uint32_t bits) {
-  const auto two_bytes = static_cast<std::uint16_t>(bits);
-  Half half;
-  std::memcpy(&half, &two_bytes, sizeof half);
-  return half;
-}
+Half half_of(std::uint32_t bits) { return std::bit_cast<Half>(static_cast<std::uint16_t>(bits)); }
 
 // The same values as another type, which must hold them.
 Stream as_type(const Stream& stream, ElementType type) {
