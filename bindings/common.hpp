@@ -15,6 +15,12 @@
 #include "callables.hpp"
 #include "interpreter.hpp"
 
+template <>
+struct nanobind::detail::dtype_traits<boundary_forest::Half> {
+  static constexpr dlpack::dtype value{static_cast<std::uint8_t>(dlpack::dtype_code::Float), 16, 1};
+  static constexpr auto name = const_name("float16");
+};
+
 namespace boundary_forest {
 
 namespace nb = nanobind;

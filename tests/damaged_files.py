@@ -73,6 +73,10 @@ def samples(folder, n=120):
             X[:20], np.arange(20) % 3
         ),
         "columns": FrameModel.from_rows(raw_rows(n), "kind", **few),
+        "halves": BoundaryForestNeighbors(**few, dtype="float16").fit(X / 8),
+        "signed bytes": BoundaryForestClassifier(
+            **few, dtype="int8", feature_weights="learned"
+        ).fit(X - 4, rng.choice(["a", "bb", "ccc"], n)),
         "replaced": replaced(BoundaryForestNeighbors(**few, search="paper").fit(X)),
     }
     made = {}

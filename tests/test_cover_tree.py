@@ -261,7 +261,7 @@ def test_what_is_no_distance_is_refused_and_earlier_rows_are_kept(value):
         ("metric", "inner_product"),
         ("metric", "nothing"),
         ("metric_params", {"p": 3}),
-        ("dtype", "float16"),
+        ("dtype", "int16"),
     ],
 )
 def test_a_bad_parameter_is_refused_by_name(parameter, value):

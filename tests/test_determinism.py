@@ -30,12 +30,12 @@ ESTIMATORS = {
     "regress": lambda **p: BoundaryForestRegressor(n_estimators=12, **p),
     "retrieve": lambda **p: BoundaryForestNeighbors(n_estimators=12, max_children=6, **p),
 }
-DTYPES = [np.uint8, np.float32, np.float64]
+DTYPES = [np.uint8, np.int8, np.float16, np.float32, np.float64]
 
 
 def fingerprint_of(task, dtype, batch, n_jobs):
     X, y = stream(dtype)
-    forest = ESTIMATORS[task](n_jobs=n_jobs, random_state=3)
+    forest = ESTIMATORS[task](n_jobs=n_jobs, random_state=3, dtype=np.dtype(dtype).name)
     for begin in range(0, N, batch):
         forest.partial_fit(X[begin : begin + batch], y[begin : begin + batch])
     return forest.fingerprint()

@@ -1,7 +1,8 @@
 """The type that positions are kept in: fixed by the first batch's dtype, and nothing is rounded.
 
 bool and uint8 stay uint8; float16, float32 and 8- and 16-bit integers become float32; the rest
-float64. Queries of another type are compared in float64 where the stored type cannot hold them.
+float64. ``dtype`` chooses otherwise, int8 and float16 too. Queries of another type are compared in
+float64 where the stored type cannot hold them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ STORED_AS = {
     "longdouble": "float64",
 }
 ULP = 2**-23  # float32's spacing at 1
-ELEMENT_TYPES = ("uint8", "float32", "float64")
+ELEMENT_TYPES = ("uint8", "int8", "float16", "float32", "float64")
 every_dtype = pytest.mark.parametrize("dtype", STORED_AS)
 every_element_type = pytest.mark.parametrize("stored", ELEMENT_TYPES)
 
@@ -50,7 +51,7 @@ def test_the_first_batchs_dtype_decides(task, dtype, method):
         stored: task.forest(dtype=stored).fit(X.astype(stored), task.y).fingerprint()
         for stored in ELEMENT_TYPES
     }
-    assert len(set(given.values())) == 3
+    assert len(set(given.values())) == 5
     assert kept == given[STORED_AS[dtype]]
 
 
@@ -95,8 +96,8 @@ def test_integers_up_to_2_to_the_53_are_held(retrieval, dtype):
 @every_element_type
 def test_a_later_batch_of_any_dtype_is_converted_without_loss(task, stored, dtype):
     X_more, X = on(dtype, task.X_more, task.X)
-    forest = task.forest().fit(X.astype(stored), task.y).partial_fit(X_more, task.y_more)
-    plain = task.forest().fit(X.astype(stored), task.y)
+    forest = task.forest(dtype=stored).fit(X, task.y).partial_fit(X_more, task.y_more)
+    plain = task.forest(dtype=stored).fit(X.astype(stored), task.y)
     plain.partial_fit(X_more.astype(stored), task.y_more)
     assert forest.fingerprint() == plain.fingerprint()
 
@@ -107,6 +108,13 @@ def test_a_later_batch_of_any_dtype_is_converted_without_loss(task, stored, dtyp
         ("uint8", np.int16(256)),
         ("uint8", np.int8(-1)),
         ("uint8", np.float32(2.5)),
+        ("int8", np.uint8(128)),
+        ("int8", np.int64(-129)),
+        ("int8", np.float16(2.5)),
+        ("float16", np.int16(2049)),
+        ("float16", np.float32(0.1)),
+        ("float16", np.float64(65520)),
+        ("float16", np.float64(2**-25)),
         ("float32", np.int32(2**24 + 1)),
         ("float32", np.float64(1 + 2**-30)),
         ("float32", np.float64(1e39)),
@@ -114,7 +122,7 @@ def test_a_later_batch_of_any_dtype_is_converted_without_loss(task, stored, dtyp
     ],
 )
 def test_a_later_batch_is_refused_by_its_values_not_by_its_dtype(task, stored, value):
-    forest = task.forest().fit(task.X.astype(stored), task.y)
+    forest = task.forest(dtype=stored).fit(task.X, task.y)
     harmless = task.X_more.astype(value.dtype)
     forest.partial_fit(harmless, task.y_more)
     before = forest.fingerprint()
@@ -132,7 +140,7 @@ def test_a_later_batch_is_refused_by_its_values_not_by_its_dtype(task, stored, v
 @every_element_type
 def test_the_same_query_in_another_dtype_gets_the_same_answer(task, stored, dtype):
     queries, X = on(dtype, task.queries, task.X)
-    forest = task.forest().fit(X.astype(stored), task.y)
+    forest = task.forest(dtype=stored).fit(X, task.y)
     assert answers(forest, queries) == answers(forest, queries.astype(stored))
 
 
@@ -144,6 +152,12 @@ def test_the_same_query_in_another_dtype_gets_the_same_answer(task, stored, dtyp
         ("uint8", np.int64(256)),
         ("uint8", np.int64(-3)),
         ("uint8", np.float64(1e300)),
+        ("int8", np.float64(19.6)),
+        ("int8", np.uint8(200)),
+        ("int8", np.int64(-129)),
+        ("float16", np.float64(0.1)),
+        ("float16", np.float64(1e300)),
+        ("float16", np.int64(2**53 - 1)),
         ("float32", np.float64(0.1)),
         ("float32", np.float64(1e300)),
         ("float32", np.int64(2**24 + 1)),
@@ -156,9 +170,11 @@ def test_the_same_query_in_another_dtype_gets_the_same_answer(task, stored, dtyp
 def test_a_query_that_the_stored_type_cannot_hold_is_compared_in_float64(
     stored, value, metric, n_estimators
 ):
-    X = np.array([[0], [1], [7], [19], [20], [255]])
-    forest = BoundaryForestNeighbors(metric=metric, n_estimators=n_estimators, random_state=0)
-    distances, arrivals = forest.fit(X.astype(stored)).kneighbors([[value]], 6)
+    X = np.array([[0], [1], [7], [19], [20], [127]])
+    forest = BoundaryForestNeighbors(
+        metric=metric, n_estimators=n_estimators, dtype=stored, random_state=0
+    )
+    distances, arrivals = forest.fit(X).kneighbors([[value]], 6)
     gaps = np.abs(X[:, 0] - np.float64(value))
     if metric == "euclidean":
         gaps = np.sqrt(gaps * gaps)
@@ -178,15 +194,19 @@ def test_a_query_that_the_stored_type_cannot_hold_is_compared_in_float64(
         ("uint8", [[3], [255]], [259], [3]),
         # Rounded to float32: in units of its spacing at 1, (0.45, 0) between (0, 0.4) and (1, 0).
         ("float32", [[1, 0.4 * ULP], [1 + ULP, 0]], [1 + 0.45 * ULP, 0], [1, 0]),
+        # Wrapped around 128.
+        ("int8", [[-56], [127]], [200], [-56]),
+        # The same in units of float16's.
+        ("float16", [[1, 3 * 2**-13], [1 + 2**-10, 0]], [1 + 0.45 * 2**-10, 0], [1, 0]),
     ],
-    ids=["cut off", "rounded", "wrapped around", "rounded to float32"],
+    ids=["cut off", "rounded", "wrapped around", "to float32", "signed", "to float16"],
 )
 def test_the_nearest_is_found_where_converting_the_query_would_miss_it(stored, X, query, as_stored):
     X = np.array(X).astype(stored)
     exact = np.linalg.norm(X - np.array(query, dtype=np.float64), axis=1)
     converted = np.linalg.norm(X - np.array(as_stored, dtype=np.float64), axis=1)
     assert np.argmin(exact) != np.argmin(converted)
-    forest = BoundaryForestNeighbors(n_estimators=2, random_state=0).fit(X)
+    forest = BoundaryForestNeighbors(n_estimators=2, dtype=stored, random_state=0).fit(X)
     distances, arrivals = forest.kneighbors([query], 1)
     assert arrivals.item() == np.argmin(exact)
     assert distances.item() == pytest.approx(exact.min(), rel=1e-15)

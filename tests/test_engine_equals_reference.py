@@ -56,8 +56,8 @@ def cases(draw):
     if metric == "inner_product":
         task = "retrieve"
     n, features = draw(st.integers(1, 60)), draw(st.sampled_from([1, 2, 3, 16, 19, 40]))
-    element_type = draw(st.sampled_from(["uint8", "float32", "float64"]))
-    on_grid = element_type == "uint8" or metric == "callable" or draw(st.booleans())
+    element_type = draw(st.sampled_from(["uint8", "int8", "float16", "float32", "float64"]))
+    on_grid = element_type in ("uint8", "int8") or metric == "callable" or draw(st.booleans())
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     if on_grid:
         X = rng.integers(0, draw(st.sampled_from([2, 3, 6])), size=(n + 5, features))
@@ -197,7 +197,7 @@ def test_engine_equals_reference_where_floats_over_and_underflow(metric, element
 
 
 @pytest.mark.parametrize(("metric", "p"), [case for case in METRICS if case[0] != "callable"])
-@pytest.mark.parametrize("element_type", ["uint8", "float32"])
+@pytest.mark.parametrize("element_type", ["uint8", "int8", "float16", "float32"])
 def test_queries_of_another_type_are_compared_as_the_reference_compares_them(
     element_type, metric, p
 ):

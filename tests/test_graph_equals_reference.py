@@ -23,7 +23,7 @@ METRICS = [
 @settings(max_examples=80, deadline=None, derandomize=True)
 @given(
     metric=st.sampled_from(METRICS),
-    element_type=st.sampled_from(["uint8", "float32", "float64"]),
+    element_type=st.sampled_from(["uint8", "int8", "float16", "float32", "float64"]),
     n=st.integers(14, 150),
     features=st.sampled_from([1, 2, 5, 19, 70]),
     n_T=st.sampled_from([1, 2, 5, 13]),
@@ -38,7 +38,7 @@ def test_the_engine_finds_what_the_reference_finds(
     metric, element_type, n, features, n_T, k, where, beam, n_neighbors, share, seed
 ):
     rng = np.random.default_rng(seed)
-    if where == "on a grid" or element_type == "uint8":
+    if where == "on a grid" or element_type in ("uint8", "int8"):
         X = rng.integers(0, 4, size=(n + 5, features)).astype(element_type)
     else:
         X = rng.normal(size=(n + 5, features)).astype(element_type)
@@ -47,6 +47,7 @@ def test_the_engine_finds_what_the_reference_finds(
     queries, X = X[n:], X[:n]
     name, p = metric
     params = {"metric_params": {"p": p}} if name == "minkowski" else {}
+    params["dtype"] = element_type
     index = BoundaryForestNeighbors(
         n_estimators=n_T, max_children=k, metric=name, random_state=seed, beam=beam, **params
     ).fit(X[: n // 2], ids=np.arange(n // 2))

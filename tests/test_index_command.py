@@ -147,12 +147,25 @@ def test_numbers_are_kept_as_the_source_has_them(run, tmp_path, kind, kept):
     assert f"50 of 4 {kept} from" in out
 
 
-def test_float32_rounds_on_request(run, tmp_path):
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_floats_are_rounded_on_request(run, tmp_path, dtype):
     source = write(
         vectors(RNG.normal(size=(50, 4)), IDS[:50], kind=pa.float64()), tmp_path / "v.arrow"
     )
-    _, out, _ = run("index", source, "--save", tmp_path / "index.bf", "--dtype", "float32")
-    assert "50 of 4 float32" in out
+    _, out, _ = run("index", source, "--save", tmp_path / "index.bf", "--dtype", dtype)
+    assert f"50 of 4 {dtype}" in out
+
+
+def test_bytes_stay_bytes_on_request(run, tmp_path):
+    rows = RNG.integers(-128, 128, size=(50, 4))
+    source = write(vectors(rows, IDS[:50], kind=pa.int64()), tmp_path / "v.arrow")
+    code, out, _ = run("index", source, "--save", tmp_path / "index.bf", "--dtype", "int8")
+    assert code == 0
+    assert "50 of 4 int8" in out
+    source = write(vectors(rows + 0.5, IDS[:50], kind=pa.float64()), tmp_path / "v.arrow")
+    code, _, err = run("index", source, "--save", tmp_path / "other.bf", "--dtype", "int8")
+    assert code != 0
+    assert "int8" in err
 
 
 def test_csv_has_a_line_per_neighbour(run, tmp_path):

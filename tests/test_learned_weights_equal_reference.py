@@ -26,6 +26,8 @@ def rows_and_labels(rng, n, element_type, task, scales):
     z[:, -1] = 1.0
     if element_type == "uint8":
         X = np.clip(z * 20 + 100, 0, 255).astype(np.uint8)
+    elif element_type in ("int8", "float16"):
+        X = np.clip(z * 20, -128, 127).astype(element_type)
     else:
         X = (z * [*scales, 1.0]).astype(element_type)
     signal = z[:, :1] + (z[:, 1:2] > 0)
@@ -41,7 +43,7 @@ def rows_and_labels(rng, n, element_type, task, scales):
 @st.composite
 def cases(draw, feature_weights, most_rows):
     task = draw(st.sampled_from(TASKS))
-    element_type = draw(st.sampled_from(["uint8", "float32", "float64"]))
+    element_type = draw(st.sampled_from(["uint8", "int8", "float16", "float32", "float64"]))
     scales = draw(st.lists(st.sampled_from([1e-25, 1e-3, 1.0, 50.0, 1e15]), min_size=2, max_size=5))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n = draw(st.integers(120, most_rows))
@@ -169,7 +171,7 @@ def test_weights_learned_again_are_the_references(task):
     assert_same(engine, oracle, case)
 
 
-@pytest.mark.parametrize("element_type", ["uint8", "float32"])
+@pytest.mark.parametrize("element_type", ["uint8", "int8", "float16", "float32"])
 @pytest.mark.parametrize("weights", [None, "given"])
 def test_queries_of_another_type_are_compared_as_the_reference_compares_them(element_type, weights):
     """In float64, with the weights' roots as the rows' type has them."""

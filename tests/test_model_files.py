@@ -60,7 +60,7 @@ def part(y, begin, end):
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     estimator=st.sampled_from(sorted(ESTIMATORS)),
-    element_type=st.sampled_from(["uint8", "float32", "float64"]),
+    element_type=st.sampled_from(["uint8", "int8", "float16", "float32", "float64"]),
     metric=st.sampled_from([*METRICS, gap]),
     cut=st.integers(1, 70),
     offline=st.booleans(),
@@ -91,6 +91,7 @@ def test_going_on_after_a_file_is_going_on_without_one(
     forest = kind(
         n_estimators=5,
         metric=metric,
+        dtype=element_type,
         max_children=max_children,
         offline=offline,
         random_state=seed,

@@ -23,6 +23,8 @@ SumLimits limits_of_sums(ElementType stored, bool weighted) {
   constexpr SumLimits in_float32 = {0x1p-24, 0x1p-63, 1e18};
   constexpr SumLimits in_float64 = {0x1p-53, 0x1p-500, 1e150};
   switch (stored) {
+    case ElementType::int8:
+    case ElementType::float16:
     case ElementType::float32:
       return in_float32;
     case ElementType::uint8:  // without weights, queries that are not bytes are compared in double
@@ -32,6 +34,8 @@ SumLimits limits_of_sums(ElementType stored, bool weighted) {
   }
   __builtin_unreachable();
 }
+
+bool is_byte(ElementType type) { return type == ElementType::uint8 || type == ElementType::int8; }
 
 // Rows and queries are far apart in memory; the next one is asked for while this one is in use.
 void prefetch(const std::byte* row, std::size_t bytes) {
@@ -49,13 +53,14 @@ CodeSieve::CodeSieve(const Metric& d, const QueryRows& block, ElementType stored
       stored_(stored),
       n_features_(block.n_features()),
       stride_((n_features_ + code_width - 1) / code_width * code_width),
-      exact_(stored == ElementType::uint8 && scales.empty()),
+      exact_(is_byte(stored) && scales.empty()),
       codes_(block.size() * stride_),
       squares_(block.size()),
       errors_(block.size()) {
   for (std::size_t i = 0; i < block.size(); ++i)
     exact_ = exact_ && block.position(i).type == stored;
-  if (stored != ElementType::uint8 || !scales.empty()) choose_coding(scales);
+  if (stored == ElementType::int8) coding_.low = -128.0;
+  if (!is_byte(stored) || !scales.empty()) choose_coding(scales);
 
   // A sum of D / 16 terms and four more additions, each term rounded up to five times before it.
   const SumLimits sums = limits_of_sums(stored, !scales.empty());
@@ -195,6 +200,13 @@ std::size_t CodeSieve::sift(std::span<const std::uint32_t> queries,
         continue;
       }
       const double reduced = of_query[std::countr_zero(closest[i])];
+      if (stored_ == ElementType::int8 && reduced >= 0x1p24) {
+        // From there on float32 has not every whole number, and rows of int8 are compared as float32.
+        if (bound >= 0x1p24)
+          consider(rows, queries[number], ~std::uint64_t{0} >> (most_rows - rows.size()), number,
+                   bound, found);
+        continue;
+      }
       if (reduced > bound) continue;
       bound = reduced;
       for (std::uint64_t left = closest[i]; left != 0; left &= left - 1)
@@ -216,6 +228,27 @@ void CodeSieve::code_rows(std::span<const std::byte* const> rows, const kernels:
   }
 }
 
+// The rows of a mask, by their distances; returns how many they are.
+std::size_t CodeSieve::consider(std::span<const std::byte* const> rows, std::uint32_t query,
+                                std::uint64_t mask, std::uint32_t number, double& bound,
+                                std::vector<Candidate>& found) const {
+  std::uint32_t numbers[most_rows];
+  const std::byte* left[most_rows];
+  double reduced[most_rows];
+  std::uint32_t n = 0;
+  for (; mask != 0; mask &= mask - 1, ++n) {
+    numbers[n] = static_cast<std::uint32_t>(std::countr_zero(mask));
+    left[n] = rows[numbers[n]];
+  }
+  if (n > 0) d_.distances(block_.position(query), left, n, reduced);
+  for (std::uint32_t j = 0; j < n; ++j) {
+    if (reduced[j] > bound) continue;
+    bound = reduced[j];
+    found.push_back({number, numbers[j], reduced[j]});
+  }
+  return n;
+}
+
 // The row that is closest by its codes, and then all that may be closer than that is; returns how
 // many distances that took.
 std::size_t CodeSieve::consider_possible(std::span<const std::byte* const> rows,
@@ -223,31 +256,14 @@ std::size_t CodeSieve::consider_possible(std::span<const std::byte* const> rows,
                                          std::uint64_t closest, const float* errors,
                                          std::uint32_t number, double& bound,
                                          std::vector<Candidate>& found) const {
-  std::uint32_t numbers[most_rows];
-  const std::byte* left[most_rows];
-  double reduced[most_rows];
-  const auto consider = [&](std::uint64_t mask) {
-    std::uint32_t n = 0;
-    for (; mask != 0; mask &= mask - 1, ++n) {
-      numbers[n] = static_cast<std::uint32_t>(std::countr_zero(mask));
-      left[n] = rows[numbers[n]];
-    }
-    if (n > 0) d_.distances(block_.position(query), left, n, reduced);
-    for (std::uint32_t j = 0; j < n; ++j) {
-      if (reduced[j] > bound) continue;
-      bound = reduced[j];
-      found.push_back({number, numbers[j], reduced[j]});
-    }
-    return n;
-  };
   const std::uint64_t first = closest & -closest;
   std::uint64_t others = ~std::uint64_t{0} >> (most_rows - rows.size());
-  const std::size_t n_first = consider(first);
+  const std::size_t n_first = consider(rows, query, first, number, bound, found);
   const double reach = std::sqrt(bound) / coding_.step;
   if (reach <= farthest_)
     others = kernels_.within(squares, rows.size(),
                              static_cast<float>(reach) * slack_ + errors_[query], errors);
-  return n_first + consider(others & ~first);
+  return n_first + consider(rows, query, others & ~first, number, bound, found);
 }
 
 }  // namespace boundary_forest

@@ -1,6 +1,6 @@
 // The sieve of the Euclidean metric: rows are compared by their byte codes (kernels/codes.hpp).
 //
-// uint8 rows are their own codes, and what comes out is exact. Floats, and all rows if features have
+// uint8 rows are their own codes, int8 rows too but for 128, and what comes out is exact. Floats, and all rows if features have
 // weights, are coded anew for every group, so that no second copy of a row is kept (promise 5):
 // codes only tell which rows cannot be the closest, and the distances of the others are computed in
 // the canonical order.
@@ -30,6 +30,9 @@ class CodeSieve final : public Sieve {
   void choose_coding(std::span<const double> scales);
   void code_rows(std::span<const std::byte* const> rows, const kernels::CodedRows& coded,
                  float* errors) const;
+  std::size_t consider(std::span<const std::byte* const> rows, std::uint32_t query,
+                       std::uint64_t mask, std::uint32_t number, double& bound,
+                       std::vector<Candidate>& found) const;
   std::size_t consider_possible(std::span<const std::byte* const> rows, std::uint32_t query,
                                 const std::int32_t* squares, std::uint64_t closest,
                                 const float* errors, std::uint32_t number, double& bound,

@@ -23,6 +23,8 @@ class ColumnSieve final : public Sieve {
 
  private:
   template <class T>
+  const T* values_of(const Position& row, T* room) const;
+  template <class T>
   void sift_as(kernels::ColumnKernels::Kernel<T> compare, const T* scales,
                std::span<const std::uint32_t> queries, std::span<const std::byte* const> rows,
                std::span<double> bounds, Workspace& workspace, std::vector<Candidate>& found) const;
@@ -30,8 +32,8 @@ class ColumnSieve final : public Sieve {
   const QueryRows& block_;
   const PlainSieve plain_;
   const ElementType stored_;
-  const std::size_t D_;    // features
-  bool same_type_ = true;  // all queries' as the stored rows'; else they are compared in double
+  const std::size_t D_;  // features
+  bool alike_ = true;  // queries are summed in what the rows are; else they are compared in double
   const std::span<const float> scales32_;
   const std::span<const double> scales64_;
 };

@@ -42,17 +42,23 @@ class BuiltInMetric final : public Metric {
         arguments_{p, scales32_.data(), scales_.data()} {
     const auto table = kernels::instruction_set().table;
     same_ = table(formula, stored, stored);
+    single_ = table(formula, stored, is_short_for_float32(stored) ? ElementType::float32 : stored);
     wide_ = table(formula, stored, ElementType::float64);
   }
 
   void distances(const Position& query, const std::byte* const* rows, std::size_t n,
                  double* out) const override {
-    (query.type == stored_ ? same_ : wide_)(query.data, rows, n, n_features_, arguments_, out);
+    const kernels::Kernel kernel = query.type == stored_                ? same_
+                                   : query.type == ElementType::float64 ? wide_
+                                                                        : single_;
+    kernel(query.data, rows, n, n_features_, arguments_, out);
   }
 
   std::unique_ptr<Sieve> sieve(const QueryRows& block) const override {
     const bool squares = formula_ == Formula::euclidean || formula_ == Formula::weighted_euclidean;
-    if (squares && stored_ != ElementType::uint8 && n_features_ <= ColumnSieve::most_features)
+    const bool is_own_code = stored_ == ElementType::uint8 ||
+                             (stored_ == ElementType::int8 && formula_ == Formula::euclidean);
+    if (squares && !is_own_code && n_features_ <= ColumnSieve::most_features)
       return std::make_unique<ColumnSieve>(*this, block, stored_, scales32_, scales_);
     if (squares && n_features_ <= kernels::most_coded_features)
       return std::make_unique<CodeSieve>(*this, block, stored_, scales_);
@@ -96,8 +102,9 @@ class BuiltInMetric final : public Metric {
   std::vector<double> scales_;
   std::vector<float> scales32_;
   kernels::Arguments arguments_;
-  kernels::Kernel same_;
-  kernels::Kernel wide_;
+  kernels::Kernel same_;    // for queries of the stored type
+  kernels::Kernel single_;  // for those of float32, where rows are short for it
+  kernels::Kernel wide_;    // for those of float64
 };
 
 class FunctionMetric final : public Metric {

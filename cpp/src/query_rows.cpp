@@ -6,8 +6,9 @@ namespace {
 template <class From, class To>
 bool convert_row(const From* from, To* to, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
-    if (!holds_exactly<To>(static_cast<double>(from[i]))) return false;
-    to[i] = static_cast<To>(from[i]);
+    const auto value = static_cast<double>(from[i]);
+    if (!holds_exactly<To>(value)) return false;
+    to[i] = static_cast<To>(value);
   }
   return true;
 }
@@ -36,6 +37,9 @@ QueryRows::QueryRows(const RowsView& rows, const ExampleStore& store, Memory* me
         std::byte* to = converted_.data() + i * stride;
         if (convert_row(from, reinterpret_cast<To*>(to), n_features_)) {
           positions_[i] = {to, stored};
+        } else if (is_short_for_float32(stored) &&
+                   convert_row(from, reinterpret_cast<float*>(to), n_features_)) {
+          positions_[i] = {to, ElementType::float32};
         } else {
           convert_row(from, reinterpret_cast<double*>(to), n_features_);
           positions_[i] = {to, ElementType::float64};

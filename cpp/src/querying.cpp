@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "boundary_forest/boundary_forest.hpp"
 #include "boundary_forest/stack_memory.hpp"
 #include "query_blocks.hpp"
+#include "remembering_descent.hpp"
 #include "sieves.hpp"
 
 namespace boundary_forest {
@@ -32,6 +34,11 @@ void BoundaryForest::BFQuery(const QueryRows& queries, const Version& version, L
   std::pmr::vector<LastAsked::End> ends(alone && !may_fail() ? n_T : 0, &memory);
   const std::span<const TreeVersion> answering(version.trees.data(), n_T);
   const Sieves sieves(queries, plain_, answering, [](const TreeVersion& of) { return of.tree; });
+  const bool remembers = queries.size() == 1 && threads(run) == 1 && !plain_ && !may_fail() &&
+                         store_.row_bytes() >= RememberingDescent::worth_it;
+  std::unique_ptr<Scratch> scratch = remembers ? scratch_.take() : nullptr;
+  std::optional<RememberingDescent> remembering;
+  if (remembers) remembering.emplace(scratch->known);
   parallel_for(n_T, threads(run), [&](std::size_t i) {
     const BoundaryTree& tree = *answering[i].tree;
     const NodeId n_nodes = answering[i].n_nodes;
@@ -44,11 +51,14 @@ void BoundaryForest::BFQuery(const QueryRows& queries, const Version& version, L
       return;
     }
     for (std::size_t row = 0; row < queries.size(); ++row) {
-      const auto [node, at] = tree.BTQuery({queries, row, version.seen, n_nodes}, costs[i]);
+      const Query query{queries, row, version.seen, n_nodes};
+      const auto [node, at] =
+          remembering ? (*remembering)(tree, query, costs[i]) : tree.BTQuery(query, costs[i]);
       v[row * n_T + i] = at;
       if (!ends.empty()) ends[i] = {node, static_cast<std::uint32_t>(costs[i].comparisons), at};
     }
   });
+  if (scratch) scratch_.give_back(std::move(scratch));
   for (const Counts& of_tree : costs) cost += of_tree;
   if (!ends.empty()) last_asked_.remember(version.number, bytes_of(queries, 0), ends);
 }

@@ -84,7 +84,8 @@ CASE("squares between codes, and which are the least, are those of plain arithme
 CASE("rows are at least as far apart as their codes, less their errors") {
   std::mt19937_64 random(12);
   for (const InstructionSet& set : instruction_sets())
-    for (const ElementType type : {ElementType::float32, ElementType::float64})
+    for (const ElementType type :
+         {ElementType::float16, ElementType::float32, ElementType::float64})
       for (const std::size_t n : {1U, 7U, 16U, 54U, 100U})
         for (const double offset : {0.0, 1000.0, -30.0})
           for (const double spread : {1.0, 200.0}) {  // within the codes' range, and far beyond
@@ -133,7 +134,9 @@ CASE("with weights too, rows are at least as far apart as their codes, less thei
           Coded coded(12, n);
           for (std::size_t j = 0; j < rows.size(); ++j) {
             for (std::size_t i = 0; i < n; ++i)
-              streams::put(rows[j], type, 120.0 + spread * (2.0 * streams::uniform(random) - 1.0));
+              streams::put(rows[j], type,
+                           (type == ElementType::int8 ? 20.0 : 120.0) +
+                               spread * (2.0 * streams::uniform(random) - 1.0));
             values[j].resize(n);
             to_doubles({rows[j].data(), type}, n, values[j].data());
             coded.errors[j] = set.codes.encode(rows[j].data(), type, n, coding, coded.row(j));

@@ -111,7 +111,8 @@ void check_search(Tried& tried, std::size_t first_query, std::size_t n, double e
 
 Stream stream_of(std::size_t kind, std::size_t n_features, ElementType type, std::size_t n) {
   const Params params = streams::params_for(Task::retrieval, 1, 2, n_features, type);
-  if (kind == 0 || type == ElementType::uint8) return grid(params, n, n_features);
+  if (kind == 0 || type == ElementType::uint8 || type == ElementType::int8)
+    return grid(params, n, n_features);
   return cube(params, n, n_features);
 }
 
@@ -121,7 +122,7 @@ CASE("nesting, covering and separation hold after every insertion") {
   for (const std::string& metric : metrics)
     for (const double base : {1.1, 1.3, 2.0, 5.0})
       for (const bool tight : {false, true}) {
-        const auto type = static_cast<ElementType>(metric.size() % 3);
+        const auto type = element_types[metric.size() % std::size(element_types)];
         CoverTreeParams params = params_for(base, 3, type);
         params.tight = tight;
         Tried tried(params, stream_of(tight, 3, type, 150), metric);
@@ -138,7 +139,7 @@ CASE("search is exact for epsilon 0, and within 1 + epsilon else") {
       for (const bool separated : {false, true})
         for (const bool tight : {false, true}) {
           const std::size_t n_features = 1 + metric.size() % 5;
-          const auto type = static_cast<ElementType>((metric.size() + tight) % 3);
+          const auto type = element_types[(metric.size() + tight) % std::size(element_types)];
           CoverTreeParams params = params_for(base, n_features, type);
           params.separated = separated;
           params.tight = tight;

@@ -69,7 +69,7 @@ CASE("the forest does not depend on where the stream is cut into calls") {
     for (const std::uint32_t n_T : {1U, 5U, 20U})
       for (const std::uint32_t k : {2U, 3U, 50U, unlimited}) {
         if (n_T != 5 && k != 3) continue;  // to save time
-        const auto type = static_cast<ElementType>((n_T + k) % 3);
+        const auto type = element_types[(n_T + k) % std::size(element_types)];
         const Stream stream = grid(params_for(task, n_T, k, 5, type), 1100, n_T);
         const auto whole = forest_for(stream.params);
         learn(*whole, stream, 0, stream.n);
@@ -138,7 +138,7 @@ CASE("a forest that has learned nothing says so") {
 }
 
 CASE("before n_T examples have come, the exact nearest of them answers for every tree") {
-  for (const ElementType type : {ElementType::uint8, ElementType::float32, ElementType::float64}) {
+  for (const ElementType type : element_types) {
     const Params params = params_for(Task::classes, 30, 3, 4, type);
     const Stream stream = grid(params, 200, 5);
     const auto forest = forest_for(params);
@@ -248,14 +248,12 @@ CASE("neighbours are distinct, in order, and exact when all that is stored is as
 }
 
 CASE("a row gets the same answer in whatever element type it is asked") {
-  for (const ElementType stored :
-       {ElementType::uint8, ElementType::float32, ElementType::float64}) {
+  for (const ElementType stored : element_types) {
     const Stream stream = grid(params_for(Task::retrieval, 6, 3, 5, stored), 400, 12);
     const auto forest = forest_for(stream.params);
     learn(*forest, stream, 0, 300);
     const Table<Arrival> expected = forest->apply(stream.rows(300, 100), Run{});
-    for (const ElementType type :
-         {ElementType::uint8, ElementType::float32, ElementType::float64}) {
+    for (const ElementType type : element_types) {
       Stream asked = stream;
       asked.params.element_type = type;
       asked = grid(asked.params, 400, 12);

@@ -45,16 +45,19 @@ const struct Weighted {
 } weighted;
 const kernels::Arguments arguments{p, weighted.scales32.data(), weighted.scales64.data()};
 
-// Stored type and query type: the same, or float64 for a query that the stored type cannot hold.
+// Stored type and query type: the same, or for a query that the stored type cannot hold float64, or
+// float32 where rows are short for it.
 struct Types {
   ElementType stored;
   ElementType query;
 };
-const std::vector<Types> all_types = {{ElementType::uint8, ElementType::uint8},
-                                      {ElementType::uint8, ElementType::float64},
-                                      {ElementType::float32, ElementType::float32},
-                                      {ElementType::float32, ElementType::float64},
-                                      {ElementType::float64, ElementType::float64}};
+const std::vector<Types> all_types = {
+    {ElementType::uint8, ElementType::uint8},     {ElementType::uint8, ElementType::float64},
+    {ElementType::int8, ElementType::int8},       {ElementType::int8, ElementType::float32},
+    {ElementType::int8, ElementType::float64},    {ElementType::float16, ElementType::float16},
+    {ElementType::float16, ElementType::float32}, {ElementType::float16, ElementType::float64},
+    {ElementType::float32, ElementType::float32}, {ElementType::float32, ElementType::float64},
+    {ElementType::float64, ElementType::float64}};
 
 std::vector<std::size_t> lengths() {
   std::vector<std::size_t> all;
@@ -102,6 +105,7 @@ std::vector<double> drawn(std::size_t n, Draw&& draw) {
 Row random_row(ElementType type, std::size_t n, std::mt19937_64& random) {
   return Row(type, drawn(n, [&] {
                if (type == ElementType::uint8) return static_cast<double>(random() % 256);
+               if (type == ElementType::int8) return static_cast<double>(random() % 256) - 128.0;
                const double value = 20.0 * streams::uniform(random) - 10.0;
                return random() % 8 == 0 ? 0.0 : value;
              }));
@@ -169,12 +173,10 @@ double stated(Formula formula, const Row& q, const Row& r) {
 }
 
 std::string circumstances(Formula formula, const Types& types, std::size_t n, double got) {
-  const char* const type_names[] = {"uint8", "float32", "float64"};
   std::ostringstream text;
   text.precision(17);
-  text << names[static_cast<int>(formula)] << ", stored "
-       << type_names[static_cast<int>(types.stored)] << ", query "
-       << type_names[static_cast<int>(types.query)] << ", " << n << " features, got " << got;
+  text << names[static_cast<int>(formula)] << ", stored " << name_of(types.stored) << ", query "
+       << name_of(types.query) << ", " << n << " features, got " << got;
   return text.str();
 }
 
@@ -242,11 +244,11 @@ CASE("distances are those of a plain computation in double, to the precision of 
         for (const Formula formula : formulas) {
           const double expected = naive(formula, query.held, row.held);
           const double got = distance(set, formula, query, row);
-          // Only float32 queries on float32 rows, and weighted bytes on bytes, are summed in float32;
-          // all else is to be exact to double, for a query is never rounded.
-          const bool narrow =
-              types.query == ElementType::float32 ||
-              (types.query == ElementType::uint8 && formula == Formula::weighted_euclidean);
+          // Queries of float32 or less, and weighted bytes on bytes, are summed in float32; all else is
+          // to be exact to double, for a query is never rounded.
+          const bool bytes = types.query == ElementType::uint8;
+          const bool narrow = types.query != ElementType::float64 &&
+                              (!bytes || formula == Formula::weighted_euclidean);
           double scale = std::fabs(expected);
           if (formula == Formula::inner_product) scale = size;
           if (formula == Formula::cosine) scale = 1.0;
@@ -283,7 +285,7 @@ CASE("floats are summed in sixteen lanes that are then halved") {
           const bool bytes = types.query == ElementType::uint8;
           if (bytes && formula != Formula::weighted_euclidean)
             continue;  // integers: any order gives the same
-          const double expected = bytes || types.query == ElementType::float32
+          const double expected = types.query != ElementType::float64
                                       ? stated<float>(formula, query, row)
                                       : stated<double>(formula, query, row);
           check_bits(distance(set, formula, query, row) + 0.0, expected + 0.0, formula, types, n);
@@ -329,9 +331,9 @@ CASE("rows of bytes too long for 32-bit sums do not overflow") {
 CASE("a row is at distance zero from itself, whatever its scale") {
   std::mt19937_64 random(6);
   for (const auto& set : kernels::instruction_sets())
-    for (const ElementType type : {ElementType::uint8, ElementType::float32, ElementType::float64})
+    for (const ElementType type : element_types)
       for (const double scale : {1.0, 1e-30, 1e-18, 1e16, 1e30, 1e-100, 1e-80, 1e80, 1e100}) {
-        if (type == ElementType::uint8 && scale != 1.0) continue;
+        if ((type == ElementType::uint8 || is_short_for_float32(type)) && scale != 1.0) continue;
         if (type == ElementType::float32 && (scale < 1e-30 || scale > 1e30)) continue;
         // Cosine needs the squared norm, which must be within what the type holds.
         const bool norm_fits = type == ElementType::float64 || (scale >= 1e-18 && scale <= 1e16);
@@ -368,11 +370,15 @@ CASE("the largest and the smallest values give no NaN and nothing below zero") {
   for (const auto& set : kernels::instruction_sets())
     for (const Types& types : all_types) {
       std::vector<double> extremes = {0.0, 1.0, 255.0};
+      if (types.stored == ElementType::int8) extremes = {0.0, 1.0, 127.0, -128.0};
+      if (types.stored == ElementType::float16) extremes = {0.0, 65504.0, -65504.0, 0x1p-24, 1.0};
       if (types.stored == ElementType::float32) extremes = {0.0, 3.4e38, -3.4e38, 1e-45, 1e20};
       if (types.stored == ElementType::float64) extremes = {0.0, 1.7e308, -1.7e308, 5e-324, 1e160};
+      std::vector<double> others = {0.0, 1.7e308, -1.7e308, 5e-324, 255.0};
+      if (types.query == ElementType::float32) others = {0.0, 3.4e38, -3.4e38, 1e-45, 255.0};
       for (const double a : extremes)
         for (const double b : extremes)
-          for (const double c : {0.0, 1.7e308, -1.7e308, 5e-324, 255.0}) {
+          for (const double c : others) {
             const double other = types.query == types.stored ? b : c;
             const Row query(types.query, {a, other, other, 0.0, a});
             const Row row(types.stored, {b, a, b, b, a});

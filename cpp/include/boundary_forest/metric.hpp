@@ -2,7 +2,7 @@
 //
 // Reduced distances order like distances but are cheaper (squared for the Euclidean metric). They
 // are doubles that hold the kernel's sum exactly: an integer for uint8, the float32 or float64 sum
-// else. The order of summation is part of the definition: 16 lanes, lane l takes the features i = l
+// else; rows of int8 and float16 are compared as the float32 that have their values. The order of summation is part of the definition: 16 lanes, lane l takes the features i = l
 // mod 16 in order, then 16 -> 8 -> 4 -> 2 -> 1, no fused multiply-add; so every instruction set and
 // reference/ agree bit for bit (promises 1 and 2).
 #pragma once
@@ -18,8 +18,8 @@
 
 namespace boundary_forest {
 
-// A position and the type of its elements: the store's own, or float64 for a query that the store's
-// type cannot hold exactly.
+// A position and the type of its elements: the store's own, or for a query that it cannot hold exactly
+// float64, or float32 if that does and rows are short for it.
 struct Position {
   const std::byte* data;
   ElementType type;
@@ -66,7 +66,7 @@ std::unique_ptr<Metric> make_metric(const std::string& name, double p, ElementTy
 
 // The Euclidean metric whose squared differences are multiplied by weights, one for each feature. Each
 // is 0 or between 1e-60 and 1e60. Differences are multiplied by the roots, which have the type that
-// sums have: float32 for rows of uint8 and float32.
+// sums have: float64 for rows of float64, float32 for others.
 std::unique_ptr<Metric> make_weighted_metric(std::span<const double> weights, ElementType stored);
 
 // A compiled function: the distance between two rows of n doubles. Stored rows of another type are

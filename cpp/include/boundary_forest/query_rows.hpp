@@ -1,7 +1,8 @@
 // A block of positions to descend with: queries from outside, or examples of the store.
 //
 // A query is compared in the store's element type where that holds all its values exactly, else in
-// float64: never rounded, and a row gets the same answer in whatever type it arrives.
+// float64 (or float32, if rows are short for it and it holds them): never rounded, and a row gets the
+// same answer in whatever type it arrives.
 #pragma once
 
 #include <atomic>

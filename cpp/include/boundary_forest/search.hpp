@@ -77,6 +77,40 @@ class Visited {
   std::vector<Slot> met_;
 };
 
+// The distances of one query to stored rows, as far as they are remembered.
+class KnownDistances {
+ public:
+  // Of another query: nothing is known.
+  void begin() {
+    if (entries_.empty()) entries_.resize(size);
+    if (++query_ == 0) {
+      std::fill(entries_.begin(), entries_.end(), Entry{});
+      query_ = 1;
+    }
+  }
+  bool find(Slot slot, double& reduced) const {
+    const Entry& entry = entries_[place(slot)];
+    if (entry.slot != slot || entry.query != query_) return false;
+    reduced = entry.reduced;
+    return true;
+  }
+  void put(Slot slot, double reduced) { entries_[place(slot)] = {query_, slot, reduced}; }
+
+ private:
+  static constexpr std::size_t size = 8192;  // 128 KB, which stay in the second cache
+
+  struct Entry {
+    std::uint32_t query = 0;
+    Slot slot = nothing;
+    double reduced = 0.0;
+  };
+
+  static std::size_t place(Slot slot) { return slot % size; }
+
+  std::vector<Entry> entries_;
+  std::uint32_t query_ = 0;  // which one: those before need not be cleared
+};
+
 // The memory of one thread that searches.
 struct Scratch {
   Beam beam;
@@ -84,6 +118,7 @@ struct Scratch {
   std::vector<std::uint8_t> codes;  // of the query
   std::vector<const std::byte*> rows;
   std::vector<double> reduced;
+  KnownDistances known;
 };
 
 // Scratch that is in nobody's hands. No lock, so that a fork cannot find one held.

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "boundary_forest/half.hpp"
 #include "boundary_forest/rng.hpp"
 
 namespace boundary_forest {
@@ -23,7 +24,7 @@ using Arrival = std::uint64_t;  // how many examples had arrived before this one
 inline constexpr std::uint32_t nothing = 0xFFFFFFFFU;    // no node, no slot, no list
 inline constexpr std::uint32_t unlimited = 0xFFFFFFFFU;  // k = infinity
 
-enum class ElementType : std::uint8_t { uint8, float32, float64 };
+enum class ElementType : std::uint8_t { uint8, int8, float16, float32, float64 };
 
 // The one table of element types: what a new one needs to say. A switch over ElementType has no
 // default, so that the compiler names the places that a new type must also reach.
@@ -36,6 +37,22 @@ struct ElementTraits<std::uint8_t> {
   static constexpr const char* name = "uint8";
   static constexpr double least = 0.0;  // values beyond these do not fit
   static constexpr double largest = 255.0;
+};
+
+template <>
+struct ElementTraits<std::int8_t> {
+  static constexpr ElementType type = ElementType::int8;
+  static constexpr const char* name = "int8";
+  static constexpr double least = -128.0;
+  static constexpr double largest = 127.0;
+};
+
+template <>
+struct ElementTraits<Half> {
+  static constexpr ElementType type = ElementType::float16;
+  static constexpr const char* name = "float16";
+  static constexpr double least = -65504.0;
+  static constexpr double largest = 65504.0;
 };
 
 template <>
@@ -54,7 +71,8 @@ struct ElementTraits<double> {
   static constexpr double largest = 1.7976931348623157e308;
 };
 
-inline constexpr ElementType element_types[] = {ElementType::uint8, ElementType::float32,
+inline constexpr ElementType element_types[] = {ElementType::uint8, ElementType::int8,
+                                                ElementType::float16, ElementType::float32,
                                                 ElementType::float64};
 
 // Calls f with a value of the C++ type that `type` names.
@@ -63,6 +81,10 @@ constexpr decltype(auto) with_element_type(ElementType type, F&& f) {
   switch (type) {
     case ElementType::uint8:
       return f(std::uint8_t{});
+    case ElementType::int8:
+      return f(std::int8_t{});
+    case ElementType::float16:
+      return f(Half{});
     case ElementType::float32:
       return f(float{});
     case ElementType::float64:
@@ -77,6 +99,11 @@ constexpr std::size_t size_of(ElementType type) {
 
 constexpr const char* name_of(ElementType type) {
   return with_element_type(type, [](auto zero) { return ElementTraits<decltype(zero)>::name; });
+}
+
+// Rows of these types save memory, and are compared as the float32 that have their values.
+constexpr bool is_short_for_float32(ElementType type) {
+  return type == ElementType::int8 || type == ElementType::float16;
 }
 
 // Whether a T holds `value` exactly.

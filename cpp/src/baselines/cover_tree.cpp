@@ -15,11 +15,9 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // The sums of a distance are of at most n_features terms that are not below zero, so their rounding
 // errors stay relative. Float64 is what a user's own function computes in at worst.
 double rounding_of(ElementType type, std::size_t n_features) {
-  const double unit = with_element_type(type, [](auto zero) -> double {
-    using T = decltype(zero);
-    return std::is_floating_point_v<T> ? std::numeric_limits<T>::epsilon()
-                                       : std::numeric_limits<double>::epsilon();
-  });
+  const bool is_single = type == ElementType::float32 || is_short_for_float32(type);
+  const double unit =
+      is_single ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
   return std::min(0.25, static_cast<double>(n_features + 16) * unit);
 }
 

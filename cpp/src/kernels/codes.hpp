@@ -201,23 +201,36 @@ BF_INLINE float encode(const Element* row, std::size_t n, const Coding& coding,
   return error + 4e-5F * __builtin_sqrtf(static_cast<float>(n));
 }
 
+template <class T, class Element>
+BF_INLINE float encode_as(const std::byte* row, std::size_t n, const Coding& coding,
+                          std::uint8_t* codes) {
+  const auto* elements = reinterpret_cast<const Element*>(row);
+  return coding.scales != nullptr ? encode<double, true>(elements, n, coding, codes)
+                                  : encode<T, false>(elements, n, coding, codes);
+}
+
 float encode_row(const std::byte* row, ElementType type, std::size_t n, const Coding& coding,
                  std::uint8_t* codes) {
-  const auto* floats = reinterpret_cast<const float*>(row);
-  const auto* doubles = reinterpret_cast<const double*>(row);
-  const bool weighted = coding.scales != nullptr;
   switch (type) {
     case ElementType::uint8:
-      if (weighted)
+      if (coding.scales != nullptr)
         return encode<double, true>(reinterpret_cast<const std::uint8_t*>(row), n, coding, codes);
       __builtin_memcpy(codes, row, n);
       return 0.0F;
+    case ElementType::int8:
+      // Rows are their own codes but for 128, where the coding is this one.
+      if (coding.scales == nullptr && coding.step == 1.0 && coding.low == -128.0) {
+        for (std::size_t i = 0; i < n; ++i)
+          codes[i] = static_cast<std::uint8_t>(static_cast<std::uint8_t>(row[i]) ^ 0x80U);
+        return 0.0F;
+      }
+      return encode_as<float, std::int8_t>(row, n, coding, codes);
+    case ElementType::float16:
+      return encode_as<float, Half>(row, n, coding, codes);
     case ElementType::float32:
-      return weighted ? encode<double, true>(floats, n, coding, codes)
-                      : encode<float, false>(floats, n, coding, codes);
+      return encode_as<float, float>(row, n, coding, codes);
     case ElementType::float64:
-      return weighted ? encode<double, true>(doubles, n, coding, codes)
-                      : encode<double, false>(doubles, n, coding, codes);
+      return encode_as<double, double>(row, n, coding, codes);
   }
   __builtin_unreachable();
 }

@@ -5,11 +5,29 @@
 
 #include "kernel.hpp"
 
+#ifdef BOUNDARY_FOREST_X86
+#include <cpuid.h>
+#endif
+
 namespace boundary_forest::kernels {
+
+#ifdef BOUNDARY_FOREST_X86
+namespace {
+
+// Not every compiler knows its name in __builtin_cpu_supports.
+bool has_f16c() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx >> 29 & 1U) != 0;
+}
+
+}  // namespace
+#endif
 
 std::vector<InstructionSet> instruction_sets() {
   std::vector<InstructionSet> sets = {scalar()};
 #ifdef BOUNDARY_FOREST_X86
+  // Every processor with AVX2 has F16C, but a virtual machine may hide it.
+  if (!has_f16c()) return sets;
   if (__builtin_cpu_supports("avx2")) sets.push_back(avx2());
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&

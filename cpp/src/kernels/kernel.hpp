@@ -33,7 +33,8 @@ struct Arguments {
 using Kernel = void (*)(const std::byte* query, const std::byte* const* rows, std::size_t n,
                         std::size_t n_features, const Arguments& arguments, double* out);
 
-// The kernel for rows of type `stored` and a query of type `query`: `stored` or float64.
+// The kernel for rows of type `stored` and a query of type `query`: `stored`, float64, or float32 if
+// is_short_for_float32(stored).
 using Table = Kernel (*)(Formula formula, ElementType stored, ElementType query);
 
 // Rows as bytes, for many queries against many rows at once (codes.hpp): a feature x is coded as

@@ -12,92 +12,24 @@
 #include <type_traits>
 #include <utility>
 
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
 #include "bytes.hpp"
 #include "kernel.hpp"
 #include "power.hpp"
+#include "registers.hpp"
 
 namespace boundary_forest::kernels {
 namespace {
 
-#define BF_INLINE inline __attribute__((always_inline))
-#define BF_UNROLL _Pragma("GCC unroll 16")
-
-constexpr std::size_t n_lanes = 16;
-#if defined(__AVX512F__)
-constexpr std::size_t register_bytes = 64;
-#elif defined(__AVX__)
-constexpr std::size_t register_bytes = 32;
-#else
-constexpr std::size_t register_bytes = 16;
-#endif
-
-template <class T, std::size_t n>
-struct Vector {
-  typedef T type __attribute__((vector_size(n * sizeof(T))));
-};
-
-// 16 lanes in the registers that hold them. One vector of 16 would say the same, but compilers keep
-// vectors that are wider than a register in memory.
-template <class A>
-struct Lanes {
-  static constexpr std::size_t per_register = register_bytes / sizeof(A);
-  static constexpr std::size_t n_registers = n_lanes / per_register;
-  using Register = typename Vector<A, per_register>::type;
-};
-
-// What lanes hold: integers for uint8 rows, float32 for float32, double else.
+// What lanes hold: integers for uint8 rows; float32 for float32, and for int8 and float16 as what they
+// are then; double else.
+template <class T>
+constexpr bool is_as_float32 =
+    std::is_same_v<T, float> || std::is_same_v<T, Half> || std::is_same_v<T, std::int8_t>;
 template <class Q, class R>
-using Sum = std::conditional_t<
-    std::is_same_v<Q, std::uint8_t> && std::is_same_v<R, std::uint8_t>, std::int32_t,
-    std::conditional_t<std::is_same_v<Q, float> && std::is_same_v<R, float>, float, double>>;
-
-// The first n < per_register elements of a register's part, filled up with zeros.
-template <class T, std::size_t width>
-BF_INLINE typename Vector<T, width>::type load_part(const T* from, std::size_t n) {
-  using Part = typename Vector<T, width>::type;
-#if defined(__AVX512F__)
-  if constexpr (std::is_same_v<T, float> && width == 16)
-    return (Part)_mm512_maskz_loadu_ps(static_cast<__mmask16>((1U << n) - 1), from);
-  if constexpr (std::is_same_v<T, double> && width == 8)
-    return (Part)_mm512_maskz_loadu_pd(static_cast<__mmask8>((1U << n) - 1), from);
-#elif defined(__AVX2__)
-  const __m256i places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-  if constexpr (std::is_same_v<T, float> && width == 8)
-    return (Part)_mm256_maskload_ps(
-        from, _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), places));
-  if constexpr (std::is_same_v<T, double> && width == 4)
-    return (Part)_mm256_maskload_pd(
-        from, _mm256_cvtepi32_epi64(_mm_cmpgt_epi32(_mm_set1_epi32(static_cast<int>(n)),
-                                                    _mm256_castsi256_si128(places))));
-#endif
-  Part part{};
-  for (std::size_t l = 0; l < width; ++l)
-    if (l < n) part[l] = from[l];
-  return part;
-}
-
-// Register r of the 16 lanes that begin at `from`.
-template <class A, class T>
-BF_INLINE typename Lanes<A>::Register load(const T* from, std::size_t r) {
-  typename Vector<T, Lanes<A>::per_register>::type part;
-  __builtin_memcpy(&part, from + r * Lanes<A>::per_register, sizeof part);
-  return __builtin_convertvector(part, typename Lanes<A>::Register);
-}
-
-// Likewise where only n features are left, filled up with zeros, which add nothing to any formula.
-template <class A, class T>
-BF_INLINE typename Lanes<A>::Register load_some(const T* from, std::size_t r, std::size_t n) {
-  constexpr std::size_t width = Lanes<A>::per_register;
-  const std::size_t begin = r * width;
-  if (begin + width <= n) return load<A>(from, r);
-  if (begin >= n) return typename Lanes<A>::Register{};
-  return __builtin_convertvector((load_part<T, width>(from + begin, n - begin)),
-                                 typename Lanes<A>::Register);
-}
+using Sum =
+    std::conditional_t<std::is_same_v<Q, std::uint8_t> && std::is_same_v<R, std::uint8_t>,
+                       std::int32_t,
+                       std::conditional_t<is_as_float32<Q> && is_as_float32<R>, float, double>>;
 
 template <class V>
 BF_INLINE V magnitude(V x) {
@@ -240,11 +172,10 @@ BF_INLINE double cosine_distance(const Q* q, const R* r, std::size_t n, double q
   return distance < 0.0 ? 0.0 : distance;
 }
 
-// Reduced distances from q to C rows.
-template <Formula formula, std::size_t C, class Q, class R>
-BF_INLINE void reduced_distances(const Q* q, const R* const* r, std::size_t n,
-                                 const Arguments& arguments, double qq, double* out) {
-  using A = Sum<Q, R>;
+// Reduced distances from q to C rows, summed in A.
+template <Formula formula, class A, std::size_t C, class Q, class R>
+BF_INLINE void summed_distances(const Q* q, const R* const* r, std::size_t n,
+                                const Arguments& arguments, double qq, double* out) {
   if constexpr (formula == Formula::euclidean && std::is_integral_v<A>)
     for (std::size_t c = 0; c < C; ++c)
       out[c] = fold_segments<Add>(n, [&](std::size_t begin, std::size_t length) {
@@ -307,6 +238,28 @@ BF_INLINE void reduced_distances(const Q* q, const R* const* r, std::size_t n,
   }
 }
 
+// The formulas whose terms are whole numbers >= 0 for rows of bytes.
+constexpr bool has_whole_terms(Formula formula) {
+  return formula == Formula::euclidean || formula == Formula::manhattan ||
+         formula == Formula::chebyshev || formula == Formula::hamming;
+}
+
+// Likewise, in whatever is fastest. Rows of int8 are compared as float32; but as long as no sum of
+// whole numbers is beyond 2^24, float32 has them all, and integers give the same. A sum in float32 that
+// is beyond cannot come back, so that the integers tell whether it is.
+template <Formula formula, std::size_t C, class Q, class R>
+BF_INLINE void reduced_distances(const Q* q, const R* const* r, std::size_t n,
+                                 const Arguments& arguments, double qq, double* out) {
+  constexpr bool bytes = std::is_same_v<Q, std::int8_t> && std::is_same_v<R, std::int8_t>;
+  if constexpr (bytes && has_whole_terms(formula)) {
+    summed_distances<formula, std::int32_t, C>(q, r, n, arguments, qq, out);
+    for (std::size_t c = 0; c < C; ++c)
+      if (out[c] > 0x1p24) summed_distances<formula, float, 1>(q, r + c, n, arguments, qq, out + c);
+  } else {
+    summed_distances<formula, Sum<Q, R>, C>(q, r, n, arguments, qq, out);
+  }
+}
+
 // Rows are far apart in memory; the next ones are asked for while these are being summed.
 BF_INLINE void prefetch_rows(const std::byte* const* rows, std::size_t n, std::size_t bytes) {
   for (std::size_t j = 0; j < n; ++j)
@@ -318,6 +271,22 @@ void kernel(const std::byte* query, const std::byte* const* rows, std::size_t n,
             std::size_t n_features, const Arguments& arguments, double* out) {
   // As many sums as fit into the registers.
   constexpr std::size_t at_once = Lanes<Sum<Q, R>>::n_registers > 2 ? 2 : 4;
+  if constexpr (std::is_same_v<Q, Half>) {
+    constexpr std::size_t room = 2048;  // features
+    if (n >= 2 * at_once && n_features <= room) {
+      alignas(64) float floats[room];
+      std::size_t i = 0;
+      for (; i + n_lanes <= n_features; i += n_lanes)
+        BF_UNROLL for (std::size_t j = 0; j < Lanes<float>::n_registers; ++j) {
+          const auto x = load<float>(reinterpret_cast<const Half*>(query) + i, j);
+          __builtin_memcpy(floats + i + j * Lanes<float>::per_register, &x, sizeof x);
+        }
+      for (; i < n_features; ++i)
+        floats[i] = static_cast<float>(reinterpret_cast<const Half*>(query)[i]);
+      return kernel<formula, float, R>(reinterpret_cast<const std::byte*>(floats), rows, n,
+                                       n_features, arguments, out);
+    }
+  }
   const Q* q = reinterpret_cast<const Q*>(query);
   const auto* r = reinterpret_cast<const R* const*>(rows);
   double qq = 0.0;
@@ -335,11 +304,20 @@ void kernel(const std::byte* query, const std::byte* const* rows, std::size_t n,
 
 template <Formula formula>
 Kernel kernel_for(ElementType stored, ElementType query) {
-  const bool wide = query == ElementType::float64;  // else of the stored rows' own type
+  const bool wide = query == ElementType::float64;
+  const bool single = query == ElementType::float32;  // else of the stored rows' own type
   switch (stored) {
     case ElementType::uint8:
       return wide ? kernel<formula, double, std::uint8_t>
                   : kernel<formula, std::uint8_t, std::uint8_t>;
+    case ElementType::int8:
+      return wide     ? kernel<formula, double, std::int8_t>
+             : single ? kernel<formula, float, std::int8_t>
+                      : kernel<formula, std::int8_t, std::int8_t>;
+    case ElementType::float16:
+      return wide     ? kernel<formula, double, Half>
+             : single ? kernel<formula, float, Half>
+                      : kernel<formula, Half, Half>;
     case ElementType::float32:
       return wide ? kernel<formula, double, float> : kernel<formula, float, float>;
     case ElementType::float64:

@@ -235,7 +235,7 @@ Kept = Annotated[
     str | None,
     _one_of(
         *ELEMENT_TYPES,
-        help="What positions are kept as; float32 rounds numbers, which saves half the memory.",
+        help="What positions are kept as; float32 and float16 round numbers, to save memory.",
         show_default="as in the source",
     ),
 ]

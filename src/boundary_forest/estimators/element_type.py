@@ -1,7 +1,8 @@
 """Which type positions are kept in, and how arrays become rows of it without loss.
 
 The first batch's dtype decides, never its values: bool and uint8 stay uint8; float16, float32 and
-8- and 16-bit integers become float32; the rest float64. Nothing is ever rounded.
+8- and 16-bit integers become float32; the rest float64. int8 and float16 are kept as such only if
+``dtype`` says so: then later batches must fit them. Nothing is ever rounded.
 """
 
 from __future__ import annotations
@@ -42,13 +43,14 @@ def is_checked(X: Any) -> bool:
         and X.ndim == 2
         and len(X) > 0
         and X.flags.c_contiguous
-        and (X.dtype == np.uint8 or bool(np.isfinite(X).all()))
+        and (X.dtype.kind != "f" or bool(np.isfinite(X).all()))
     )
 
 
 def as_queries(X: NDArray[Any]) -> NDArray[Any]:
-    """Return X in the element type of its dtype; the engine compares queries without rounding."""
-    return as_rows(X, element_type_of(X.dtype))
+    """Return X in a type that the engine knows, which compares queries without rounding them."""
+    known = X.dtype in _ROWS_AS_THEY_ARE
+    return as_rows(X, X.dtype.name if known else element_type_of(X.dtype))
 
 
 def as_rows(X: NDArray[Any], element_type: str) -> NDArray[Any]:
@@ -56,7 +58,7 @@ def as_rows(X: NDArray[Any], element_type: str) -> NDArray[Any]:
     if X.dtype == element_type and X.flags.c_contiguous:
         return X
     element_type_of(X.dtype)
-    if X.dtype.kind in "iu" and X.dtype.itemsize == 8 and element_type != "uint8" and X.size:
+    if X.dtype.kind in "iu" and X.dtype.itemsize == 8 and "int" not in element_type and X.size:
         largest = max(int(X.max()), -int(X.min()))
         if largest > LARGEST_INTEGER:
             raise ValueError(

@@ -45,8 +45,9 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
     estimator : {"shepard_mean", "nearest"} or callable, default="shepard_mean"
         E: the mean of the labels found, weighted by 1 / distance; the label of the closest of them;
         or ``E(y, nodes)``, called with a query and a list of one :class:`Node` a tree.
-    dtype : {"auto", "uint8", "float32", "float64"}, default="auto"
-        What positions are kept as; "auto" lets the first batch's dtype decide.
+    dtype : {"auto", "uint8", "int8", "float16", "float32", "float64"}, default="auto"
+        What positions are kept as; "auto" lets the first batch's dtype decide, and never chooses
+        int8 or float16: these save memory, and change no answer that float32 would give.
     offline : bool, default=False
         Whether ``fit`` shows each tree its own shuffle of the data.
     n_jobs : int or None, default=None

@@ -56,8 +56,9 @@ class BoundaryForestNeighbors(
         As for :class:`BoundaryForestClassifier`, and "inner_product", 1 - x.y.
     metric_params : dict or None, default=None
         Further arguments of the metric.
-    dtype : {"auto", "uint8", "float32", "float64"}, default="auto"
-        What positions are kept as; "auto" lets the first batch's dtype decide.
+    dtype : {"auto", "uint8", "int8", "float16", "float32", "float64"}, default="auto"
+        What positions are kept as; "auto" lets the first batch's dtype decide, and never chooses
+        int8 or float16: these save memory, and change no answer that float32 would give.
     offline : bool, default=False
         Whether ``fit`` shows each tree its own shuffle of the data.
     n_jobs : int or None, default=None

@@ -245,7 +245,7 @@ def _checked_positions(file: ModelFile) -> NDArray[Any]:
 
 
 def _check_finite(file: ModelFile, positions: NDArray[Any], name: str) -> None:
-    for block in slices(*positions.shape) if positions.dtype != np.uint8 else ():
+    for block in slices(*positions.shape) if positions.dtype.kind == "f" else ():
         finite = np.isfinite(positions[block])
         if not finite.all():
             row = block.start + int(np.flatnonzero(~finite.all(axis=1))[0])

@@ -101,6 +101,11 @@ def root(r: float, p: float) -> float:
     return float(np.uint64(below).view(np.float64))
 
 
+def as_float32(x: Any) -> Any:
+    """Rows of int8 and float16 are compared as the float32 that have their values."""
+    return x.astype(np.float32) if x.dtype in (np.int8, np.float16) else x
+
+
 def metric(
     d: str | Callable[[Row, Row], float], p: float
 ) -> tuple[Distances, Callable[[float, int], float]]:
@@ -129,6 +134,7 @@ def metric(
 
     def compared(y: Row, X: Any) -> list[float]:
         """Bytes as integers; a query that the rows' type does not hold in float64; NaN is far."""
+        y, X = as_float32(y), as_float32(X)
         if y.dtype != X.dtype:
             y, X = y.astype(np.float64), X.astype(np.float64)
         elif y.dtype == np.uint8:
@@ -142,6 +148,7 @@ def weighted_euclidean(weights: Row) -> Distances:
     """Squares of (x - y) s, s the root of the weight; in float64 where either row is float64."""
 
     def compared(y: Row, X: Any) -> list[float]:
+        y, X = as_float32(y), as_float32(X)
         s = np.sqrt(weights).astype(np.float64 if X.dtype == np.float64 else np.float32)
         sums = np.float32 if y.dtype == X.dtype != np.float64 else np.float64
         parts = (y.astype(sums) - X.astype(sums)) * s.astype(sums)
