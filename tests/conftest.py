@@ -180,7 +180,9 @@ def one_process(monkeypatch):
     pytest.importorskip("ray")
     from ray_in_one_process import OneProcess
 
-    monkeypatch.setattr("boundary_forest.ray.engine.Crew", OneProcess)
+    monkeypatch.setattr("boundary_forest.ray.in_step.Crew", OneProcess)
+    monkeypatch.setattr(OneProcess, "mortality", 0.0)
+    return OneProcess
 
 
 @pytest.fixture

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import ray
+from numpy.typing import NDArray
 
 from boundary_forest.estimators.fitted import Settings, new_engine
 from boundary_forest.estimators.labels import LabelPolicy
-from boundary_forest.ray.errors import ForestLostError
+from boundary_forest.ray.errors import ActorLostError
+from boundary_forest.ray.part_files import read_part, write_part
 from boundary_forest.ray.states import State, Trees, chosen_ids, joined_ids, ranges
 
 
@@ -62,28 +64,45 @@ class Part:
         What its labels mean.
     trees : (int, int)
         Which trees it holds.
-    state : dict or None, default=None
-        What to begin with.
+    state : dict, str or None, default=None
+        What to begin with, or the file that has it.
     """
 
     def __init__(
-        self, settings: Settings, labels: LabelPolicy, trees: Trees, state: State | None = None
+        self,
+        settings: Settings,
+        labels: LabelPolicy,
+        trees: Trees,
+        state: State | str | None = None,
     ) -> None:
         self._settings = settings
         self._engine = new_engine(settings, labels, trees)
+        self._last: tuple[int, bool, Any] | None = None  # how rows were learned, and what was said
         if state is not None:
-            self._engine.restore(state)
+            self._engine.restore(read_part(state) if isinstance(state, str) else state)
 
     def call(self, method: str, *arguments: Any, **options: Any) -> Any:
         """Return what a method of the engine returns."""
         return getattr(self._engine, method)(*arguments, **options)
 
-    def learn(self, first: int, ends: bool, *arguments: Any) -> Any:
-        """Learn rows that come after ``first`` others; return the ends if they are asked for."""
-        if self._engine.seen != first:
-            raise RuntimeError(f"{self._engine.seen} rows were learned here, and not {first}")
+    def learn(self, first: int, ends: bool, rows: NDArray[Any], *arguments: Any) -> Any:
+        """Learn rows that come after ``first`` others; return the ends if they are asked for.
+
+        A call that is repeated, because another actor has died meanwhile, is answered as before.
+        """
+        seen = self._engine.seen
+        if self._last and self._last[:2] == (first, ends) and seen == first + len(rows):
+            return self._last[2]
+        if seen != first:
+            raise RuntimeError(f"{seen} rows were learned here, and not {first}")
         method = self._engine.ends_then_learn if ends else self._engine.learn
-        return method(*arguments)
+        said = method(rows, *arguments)
+        self._last = (first, ends, said)
+        return said
+
+    def save(self, path: str) -> None:
+        """Write the engine's state to a file."""
+        write_part(path, self.state())
 
     def state(self, with_positions: bool = True) -> State:
         """Return the engine's state."""
@@ -139,8 +158,10 @@ class Crew:
         What each of them needs.
     settings, labels
         As for :class:`Part`.
-    states : sequence of dict or None, default=None
-        What they begin with.
+    trees : list of (int, int)
+        Which trees each holds.
+    states : sequence of dict, str or None
+        What each begins with, or the file that has it; None: nothing.
 
     Attributes
     ----------
@@ -154,19 +175,26 @@ class Crew:
         settings: Settings,
         labels: LabelPolicy,
         trees: list[Trees],
-        states: Sequence[State | None] | None = None,
+        states: Sequence[State | str | None],
     ) -> None:
         self.trees = trees
         self._cluster = cluster
         self._made_of = (settings, labels)
-        states = [None] * len(trees) if states is None else states
-        self._actors = [
-            cluster.start(settings, labels, held, state)
-            for held, state in zip(trees, states, strict=True)
-        ]
+        self._actors: list[Any] = [None] * len(trees)
+        for i, state in enumerate(states):
+            self.start(i, state)
 
     def __len__(self) -> int:
         return len(self._actors)
+
+    def start(self, i: int, state: State | str | None) -> None:
+        """Start an actor in place of the one that was there."""
+        self._actors[i] = self._cluster.start(*self._made_of, self.trees[i], state)
+
+    def stop(self) -> None:
+        """End all actors."""
+        for actor in self._actors:
+            ray.kill(actor)
 
     def put(self, value: Any) -> Any:
         """Return a reference to a value that all actors can read: it is kept once for all."""
@@ -175,23 +203,39 @@ class Crew:
     def submit(
         self, method: str, *arguments: Any, only: Sequence[int] | None = None, **options: Any
     ) -> list[Any]:
-        """Have all actors, or only some, call a method; return references to the results."""
+        """Have all actors, or only some, call a method; return what stands for the results."""
         chosen = range(len(self)) if only is None else only
-        return [getattr(self._actors[i], method).remote(*arguments, **options) for i in chosen]
+        return [(i, getattr(self._actors[i], method).remote(*arguments, **options)) for i in chosen]
 
-    def results(self, references: list[Any]) -> list[Any]:
-        """Return what references stand for; what an actor raised is raised as it was there."""
-        try:
-            return list(ray.get(references))
-        except ray.exceptions.RayActorError as error:
-            raise ForestLostError(
-                "an actor has died, and with it the trees that it held: give checkpoint_dir, and "
-                "they survive it"
-            ) from error
-        except ray.exceptions.RayTaskError as error:
-            cause = error.cause
-            raise cause if isinstance(cause, Exception) else error from None
+    def results(self, pending: list[Any]) -> list[Any]:
+        """Return results; what an actor raised is raised as it was there.
+
+        All are waited for, so that none of the actors is still at work. If some have died,
+        ActorLostError says which.
+        """
+        results, lost, failed = [], [], None
+        for i, reference in pending:
+            try:
+                results.append(ray.get(reference))
+            except _LOST as error:
+                lost.append(i)
+                failed = error
+            except ray.exceptions.RayTaskError as error:
+                cause = error.cause
+                if isinstance(cause, _LOST):  # of an actor whose results this one was to use
+                    lost.append(i)
+                    failed = error
+                elif not lost:
+                    failed = cause if isinstance(cause, Exception) else error
+        if lost:
+            raise ActorLostError(lost) from failed
+        if failed is not None:
+            raise failed
+        return results
 
     def ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
         """Have all actors, or only some, call a method; return the results."""
         return self.results(self.submit(method, *arguments, **options))
+
+
+_LOST = (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
 from sklearn.utils._param_validation import Interval
@@ -15,12 +16,15 @@ from boundary_forest.estimators.fitted import Fitted, Forest, Settings
 from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.estimators.lifetimes import lifetimes_of
 from boundary_forest.ray.actors import Cluster
+from boundary_forest.ray.checkpoint import DRIVER, Checkpoint, opened
 from boundary_forest.ray.engine import SpreadForest
 
 CLUSTER_CONSTRAINTS: dict[str, list[Any]] = {
     "n_actors": [Interval(Integral, 1, None, closed="left"), None],
     "num_cpus": [Interval(Real, 0, None, closed="left")],
     "resources": [dict, None],
+    "checkpoint_dir": [str, os.PathLike, None],
+    "checkpoint_rows": [Interval(Integral, 1, None, closed="left")],
 }
 CLUSTER_PARAMETERS = tuple(CLUSTER_CONSTRAINTS)
 
@@ -43,6 +47,10 @@ class ClusterMixin(BaseBoundaryForest):
     n_actors: int | None
     num_cpus: float
     resources: dict[str, float] | None
+    checkpoint_dir: str | os.PathLike[str] | None
+    checkpoint_rows: int
+
+    _checkpoint: Checkpoint | None = None
 
     def check_params(self) -> None:
         """Raise the error that ``fit`` would raise for a parameter that cannot be used."""
@@ -52,10 +60,12 @@ class ClusterMixin(BaseBoundaryForest):
                 f"metric must be the name of a metric on a cluster, got {self.metric!r}: other "
                 "processes cannot be trusted to have the same function"
             )
+        if self.checkpoint_dir is not None and self.offline:
+            raise ValueError(
+                "offline=True cannot be used with checkpoint_dir: a journal is learned row by row"
+            )
         n = self.n_actors
-        if n is None:
-            return
-        if n > self.n_estimators:
+        if n is not None and n > self.n_estimators:
             raise ValueError(
                 f"n_actors={n} is more than n_estimators={self.n_estimators}, and an actor holds "
                 "at least one tree"
@@ -69,10 +79,7 @@ class ClusterMixin(BaseBoundaryForest):
         forest : estimator
             The estimator of the same name of ``boundary_forest``, with the same fingerprint.
         """
-        parameters = self.get_params(deep=False)
-        for name in CLUSTER_PARAMETERS:
-            del parameters[name]
-        forest = self.local(**parameters)
+        forest = self.local(**self._local_parameters())
         with self.learning_paused():
             fitted = self._fitted
             if fitted is not None:
@@ -81,37 +88,109 @@ class ClusterMixin(BaseBoundaryForest):
         return forest
 
     @classmethod
-    def from_local(
-        cls,
-        forest: Any,
-        *,
-        n_actors: int | None = None,
-        num_cpus: float = 1,
-        resources: dict[str, float] | None = None,
-    ) -> Self:
+    def from_local(cls, forest: Any, **cluster: Any) -> Self:
         """Return the same forest on a cluster.
 
         Parameters
         ----------
         forest : estimator
             The estimator of the same name of ``boundary_forest``, fitted or not; it is not changed.
-        n_actors, num_cpus, resources
-            As for the class.
+        **cluster
+            ``n_actors`` and the other parameters that only the class on a cluster has.
         """
         if type(forest) is not cls.local:
             raise TypeError(
-                f"forest must be a {cls.local.__module__.partition('.')[0]}.{cls.local.__name__}, "
-                f"got {type(forest).__name__}"
+                f"forest must be a boundary_forest.{cls.local.__name__}, got a "
+                f"{type(forest).__name__}"
             )
-        actors = {"n_actors": n_actors, "num_cpus": num_cpus, "resources": resources}
-        parameters: dict[str, Any] = {**forest.get_params(deep=False), **actors}
-        spread = cls(**parameters)
+        spread = cls(**forest.get_params(deep=False), **cluster)
         spread.check_params()
         with forest.learning_paused():
             fitted: Fitted | None = forest.fitted
             if fitted is not None:
-                spread._spread(fitted)
+                spread._take_over(fitted)
         return spread
+
+    @classmethod
+    def from_checkpoint(
+        cls, checkpoint_dir: str | os.PathLike[str], *, n_actors: int | None = None, **cluster: Any
+    ) -> Self:
+        """Return the forest that another driver has left, with all that it had acknowledged.
+
+        Parameters
+        ----------
+        checkpoint_dir : str or path-like
+            The folder; nobody else may have it open.
+        n_actors : int or None, default=None
+            How many actors; None is as many as there were.
+        **cluster
+            The other parameters that only the class on a cluster has.
+
+        Raises
+        ------
+        JournalError, ModelFileError
+            If the folder is open elsewhere, or damaged.
+        """
+        folder = Path(checkpoint_dir)
+        if not (folder / DRIVER).exists():
+            raise FileNotFoundError(f"{folder} has no forest: begin one with checkpoint_dir")
+        forest: Self | None = None
+        checkpoint = Checkpoint(folder, lambda: 0 if forest is None else forest.examples_seen)
+        try:
+            found = opened(checkpoint, cls.__name__, cls.label_policy, set(_local_names(cls)))
+            if n_actors is None and checkpoint.latest is not None:
+                n_actors = len(checkpoint.latest.trees)
+            chosen = {"n_actors": n_actors, "checkpoint_dir": checkpoint_dir, **cluster}
+            forest = cls(**found.parameters, **chosen)
+            forest.check_params()
+            forest._checkpoint = checkpoint
+            if found.settings is not None and found.labels is not None:
+                engine = forest._spread_engine(found.settings, found.labels, None)
+                forest._fitted = Fitted(engine, found.settings, found.labels, found.feature_names)
+            for batch in checkpoint.batches():
+                if batch is None:
+                    spread_engine(forest._learned()).renew()
+                else:
+                    forest.learn_batch(batch)
+            forest.record_with(checkpoint)
+            if checkpoint.latest is not None and forest._fitted is not None:
+                held = spread_engine(forest._fitted).trees
+                if held != checkpoint.latest.trees:
+                    forest.save_checkpoint()
+        except BaseException:
+            checkpoint.close()
+            raise
+        return forest
+
+    def save_checkpoint(self) -> Self:
+        """Have all actors write snapshots, which make the journal before them needless.
+
+        It happens by itself after every ``checkpoint_rows`` examples.
+
+        Returns
+        -------
+        self : estimator
+        """
+        checkpoint = self._checkpoint
+        if checkpoint is None:
+            raise ValueError("checkpoint_dir is None, or nothing was learned yet")
+        with self.learning_paused():
+            fitted = self._learned()
+            engine = spread_engine(fitted)
+            checkpoint.save(
+                type(self).__name__, self._local_parameters(), fitted, engine.trees, engine
+            )
+        return self
+
+    def close(self) -> None:
+        """End the actors, and let others open ``checkpoint_dir``."""
+        with self.learning_paused():
+            if self._fitted is not None:
+                spread_engine(self._fitted).stop()
+            if self._checkpoint is not None:
+                self._checkpoint.close()
+            self.record_with(None)
+            self._fitted = self._checkpoint = None
 
     def save(
         self, path: str | os.PathLike[str], *, attachments: Mapping[str, Any] | None = None
@@ -125,10 +204,37 @@ class ClusterMixin(BaseBoundaryForest):
         """
         self.to_local().save(path, attachments=attachments)
 
+    def _local_parameters(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _local_names(type(self))}
+
+    def _learn(self, X: Any, y: Any, *, reset: bool = False, **more: Any) -> tuple[Fitted, Any]:
+        if self.checkpoint_dir is not None and self._recorder is None:
+            self.check_params()
+            self._open_checkpoint()
+        if self._checkpoint is not None and self._fitted is None:
+            reset = False  # there is nothing to forget
+        result = super()._learn(X, y, reset=reset, **more)
+        if self._checkpoint is not None and self._checkpoint.n_rows >= self.checkpoint_rows:
+            self.save_checkpoint()
+        return result
+
+    def _open_checkpoint(self) -> None:
+        assert self.checkpoint_dir is not None
+        checkpoint = Checkpoint(Path(self.checkpoint_dir), lambda: self.examples_seen)
+        try:
+            checkpoint.check_new()
+        except BaseException:
+            checkpoint.close()
+            raise
+        self._checkpoint = checkpoint
+        self.record_with(checkpoint)
+
     def _cluster(self) -> Cluster:
         return Cluster(self.n_actors, self.num_cpus, self.resources)
 
     def _new_engine(self, settings: Settings, labels: LabelPolicy) -> Forest:
+        if self._checkpoint is not None and self._recorder is not None:
+            self._checkpoint.begin(type(self).__name__, self._local_parameters(), settings.seed)
         return self._spread_engine(settings, labels, None)
 
     def _spread_engine(
@@ -137,18 +243,34 @@ class ClusterMixin(BaseBoundaryForest):
         cluster = self._cluster()
         _check_lasting(settings, cluster)
         # It has the methods of the compiled engine that estimators call.
-        return cast(Forest, SpreadForest(settings, labels, cluster, state))
+        return cast(Forest, SpreadForest(settings, labels, cluster, state, self._checkpoint))
 
-    def _spread(self, fitted: Fitted) -> None:
+    def _take_over(self, fitted: Fitted) -> None:
         """Take over what an estimator in one process has learned."""
+        if self.checkpoint_dir is not None:
+            self._open_checkpoint()
         state = fitted.engine.snapshot().state()
         engine = self._spread_engine(fitted.settings, fitted.labels, state)
         self._fitted = replace(fitted, engine=engine)
+        if self._checkpoint is not None:
+            settings = fitted.settings
+            self._checkpoint.begin(type(self).__name__, self._local_parameters(), settings.seed)
+            self.save_checkpoint()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state.pop("_checkpoint", None)  # which is this process's alone
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if self._fitted is not None:
-            self._spread(self._fitted)
+            self.checkpoint_dir = None  # of the forest that this one is a copy of
+            self._take_over(self._fitted)
+
+
+def _local_names(kind: type[ClusterMixin]) -> list[str]:
+    return [name for name in kind().get_params(deep=False) if name not in CLUSTER_PARAMETERS]
 
 
 def spread_engine(fitted: Fitted) -> SpreadForest:

@@ -5,14 +5,13 @@ its own trees; a batch is put into the object store once. What needs all trees (
 computed here by the compiled ``Driver``, and what needs all stored examples is exchanged between
 the actors at the arrival counts that it names (``exchange.py``).
 
-Learning calls hold the lock while a part of a batch is learned, and queries while they are
-submitted. Actors work in the order of submission, so that a query sees one prefix of the stream in
-all of them.
+Calls take turns, a learning call with every part of its batch, so that a query sees one prefix of
+the stream in all actors. Actors that die are brought back from a checkpoint (``checkpoint.py``),
+and the call that met with it goes on.
 """
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -20,59 +19,16 @@ from numpy.typing import NDArray
 
 from boundary_forest.durable.interrupts import Interrupts
 from boundary_forest.estimators.blocks import joined
-from boundary_forest.estimators.fitted import Driver, Forest, Settings, new_driver, new_engine
-from boundary_forest.estimators.labels import LabelPolicy
-from boundary_forest.ray.actors import Cluster, Crew
+from boundary_forest.estimators.fitted import Forest, new_engine
 from boundary_forest.ray.exchange import exchange, n_stored
-from boundary_forest.ray.gathering import (
-    Gathered,
-    composed_digest,
-    joined_paths,
-    joined_stats,
-)
+from boundary_forest.ray.gathering import Gathered, composed_digest, joined_paths, joined_stats
+from boundary_forest.ray.in_step import Ends, InStep, side_by_side
 from boundary_forest.ray.retrieval import merged_neighbors, merged_within
-from boundary_forest.ray.states import State, driver_state, merged, split
-
-MOST_ROWS = 8192  # learned between two moments at which a call can be interrupted
-
-Ends = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]  # arrivals, labels and distances
+from boundary_forest.ray.states import State, merged
 
 
-class SpreadForest:
-    """The trees of one forest, on the actors of a Ray cluster.
-
-    Parameters
-    ----------
-    settings : Settings
-        What its trees are grown with.
-    labels : LabelPolicy
-        What its labels mean.
-    cluster : Cluster
-        The actors.
-    state : dict or None, default=None
-        Of an engine that has all trees, to begin with.
-    """
-
-    def __init__(
-        self,
-        settings: Settings,
-        labels: LabelPolicy,
-        cluster: Cluster,
-        state: State | None = None,
-    ) -> None:
-        self._settings = settings
-        self._labels = labels
-        self._lock = threading.RLock()
-        self._driver = new_driver(settings, labels)
-        trees = cluster.ranges(settings.n_estimators)
-        states = None
-        if state is not None:
-            rule = int(self._driver.state()["vote_power"])
-            states = split(state, trees, rule)
-            self._driver.restore(driver_state(state))
-        self._crew = Crew(cluster, settings, labels, trees, states)
-        self._max_stored = settings.adaptive.get("max_stored")
-        self._stored = 0 if state is None else len(state["arrivals"])
+class SpreadForest(InStep):
+    """The engine's methods that estimators call, for the trees of all actors."""
 
     # Learning
 
@@ -130,67 +86,34 @@ class SpreadForest:
         answers, *found = joined(said)
         return (answers, tuple(found)) if with_ends else answers
 
-    def _cuts(self, n: int) -> Any:
-        """Go through n rows in parts, none of which goes beyond an exchange."""
-        begin = 0
-        while begin < n:
-            with self._lock:
-                most = min(MOST_ROWS, self._driver.block_end(self._stored) - self._driver.seen)
-            end = min(n, begin + most)
-            yield begin, end
-            begin = end
-
-    def _learn_cut(
-        self,
-        rows: NDArray[Any],
-        labels: NDArray[np.float64],
-        n_jobs: int,
-        ids: Any,
-        begin: int,
-        end: int,
-        *,
-        asked: bool = False,
-        shares: bool = False,
-        ranks: Any = None,
-    ) -> Any:
-        with Interrupts(), self._lock:
-            driver, wants = self._driver, asked or self._driver.wants_ends
-            batch, targets = rows[begin:end], np.ascontiguousarray(labels[begin:end])
-            names = None if ids is None else ids[begin:end]
-            answers = ends = weights = None
-            put = self._crew.put
-            arguments = (put(np.ascontiguousarray(batch)), put(targets), n_jobs, names)
-            said = self._crew.ask("learn", driver.seen, wants, *arguments)
-            if wants:
-                ends = _side_by_side(said)
-                answers, weights = driver.hear(targets, *ends[1:], asked, shares, ranks)
-            else:
-                driver.learn(targets)
-            self._stored = exchange(self._crew, driver, n_jobs, self._max_stored)
-            return answers, ends, weights
+    def _learn_cut(self, *arguments: Any, **options: Any) -> Any:
+        with Interrupts():
+            return self._safely(lambda: self._try_cut(*arguments, **options))
 
     def learn_offline(
         self, rows: NDArray[Any], labels: NDArray[np.float64], n_jobs: int, ids: Any = None
     ) -> None:
         """Learn all rows at once, each tree in an order of its own."""
-        with Interrupts(), self._lock:
-            put = self._crew.put
-            self._crew.ask("call", "learn_offline", put(rows), put(labels), n_jobs, ids)
-            self._driver.learn_offline(labels)
-            self._stored = exchange(
-                self._crew, self._driver, n_jobs, self._max_stored, offline=True
-            )
+
+        def learn() -> None:
+            crew, driver = self._crew, self._driver
+            crew.ask("call", "learn_offline", crew.put(rows), crew.put(labels), n_jobs, ids)
+            driver.learn_offline(labels)
+            self._stored = exchange(crew, driver, n_jobs, self._max_stored, offline=True)
+
+        with Interrupts():
+            self._safely(learn)
 
     def check_ids(self, ids: Any, may_be_known: bool = False) -> None:
         """Raise ValueError if an id occurs twice or names a stored example."""
-        with self._lock:
-            self._crew.ask("call", "check_ids", ids, may_be_known)
+        self._ask("call", "check_ids", ids, may_be_known)
 
     def renew(self) -> None:
         """Let the successors of trees that have a lifetime take over now, as far as they grow."""
-        with Interrupts(), self._lock:
-            self._crew.ask("call", "renew")
-            self._stored = n_stored(self._crew) if self._max_stored else 0
+        with Interrupts():
+            self._ask("call", "renew")
+            if self._max_stored:
+                self._stored = self._safely(lambda: n_stored(self._crew))
 
     def forget(self, ids: Any, n_jobs: int) -> list[int]:
         """Refuse: what a tree learns again may need examples that other actors have."""
@@ -216,57 +139,48 @@ class SpreadForest:
 
     def _answers(self, rows: NDArray[Any], n_jobs: int, ranks: Any, *, shares: bool) -> Any:
         with self._lock:
-            driver = self._current_driver()
-            if ranks is not None and len(ranks) < driver.n_classes:
+            if ranks is not None and len(ranks) < self._driver.n_classes:
                 return None
-            ends = self._submit_ends(rows, n_jobs)
-        return driver.answer(*_side_by_side(self._all_places(ends))[1:], shares, ranks)[0]
+            ends = self._ends(rows, n_jobs)
+            return self._driver.answer(*ends[1:], shares, ranks)[0]
 
     def apply(self, rows: NDArray[Any], n_jobs: int) -> NDArray[np.uint64]:
         """Return the arrival number of the example that each tree ends at."""
+        return self._ends(rows, n_jobs)[0]
+
+    def _ends(self, rows: NDArray[Any], n_jobs: int) -> Ends:
+        """Return the ends of all trees, by place."""
         with self._lock:
-            ends = self._submit_ends(rows, n_jobs)
-        return _side_by_side(self._all_places(ends))[0]
-
-    def _current_driver(self) -> Driver:
-        """Return a driver that knows how votes are weighed now, whatever is learned meanwhile."""
-        if self._settings.adaptive.get("weights") != "auto":
-            return self._driver
-        driver = new_driver(self._settings, self._labels)
-        driver.restore(self._driver.state())
-        return driver
-
-    def _submit_ends(self, rows: NDArray[Any], n_jobs: int) -> list[Any]:
-        return self._crew.submit("call", "ends", self._crew.put(rows), n_jobs, only=self._asked())
+            queries = self._crew.put(rows)
+            said: list[Ends] = self._ask("call", "ends", queries, n_jobs, only=self._asked())
+            if self._driver.is_planted:
+                return side_by_side(said)
+        n = self._settings.n_estimators
+        arrivals, labels, distances = (np.repeat(part[:, :1], n, axis=1) for part in said[0])
+        return arrivals, labels, distances
 
     def _asked(self) -> list[int] | None:
         """Whom to ask: before there are trees, all actors have the same examples."""
         return None if self._driver.is_planted else [0]
 
-    def _all_places(self, references: list[Any]) -> list[Ends]:
-        said: list[Ends] = self._crew.results(references)
-        if len(said) == len(self._crew):
-            return said
-        n = self._settings.n_estimators
-        arrivals, labels, distances = (np.repeat(part[:, :1], n, axis=1) for part in said[0])
-        return [(arrivals, labels, distances)]
-
     def neighbors(self, rows: NDArray[Any], n: int, n_jobs: int, **options: Any) -> Any:
         """Return distances, arrival numbers and ids of the closest that the trees compared."""
-        with self._lock:
-            return merged_neighbors(self._crew, self._asked(), rows, n, n_jobs, options)
+        return self._safely(
+            lambda: merged_neighbors(self._crew, self._asked(), rows, n, n_jobs, options)
+        )
 
     def within(self, rows: NDArray[Any], radius: float, n_jobs: int, **options: Any) -> Any:
         """Return where each row's end, and distances, arrivals and ids within a radius."""
-        with self._lock:
-            return merged_within(self._crew, self._asked(), rows, radius, n_jobs, options)
+        return self._safely(
+            lambda: merged_within(self._crew, self._asked(), rows, radius, n_jobs, options)
+        )
 
     def paths(self, row: NDArray[Any]) -> Any:
         """Return each tree's path, the trees' weights, the estimate, and the examples met."""
         if self._labels.rules["estimator"] == "nearest":
             return self.gathered().paths(row)
         with self._lock:
-            return joined_paths(self._crew.ask("call", "paths", row), self._driver)
+            return joined_paths(self._ask("call", "paths", row), self._driver)
 
     # What it is
 
@@ -277,7 +191,7 @@ class SpreadForest:
     def state(self, with_positions: bool = True) -> State:
         """Return the state of all trees as arrays."""
         with self._lock:
-            return merged(self._crew.ask("state", with_positions), self._driver.state())
+            return merged(self._ask("state", with_positions), self._driver.state())
 
     def gathered(self) -> Forest:
         """Return an engine in this process that has all trees."""
@@ -289,24 +203,19 @@ class SpreadForest:
         """Return a hash for each tree, one of the examples, and one of what was decided."""
         with self._lock:
             votes = self._driver.state()
-            parts = self._crew.ask("call", "digest", label_keys, votes)
+            parts = self._ask("call", "digest", label_keys, votes)
             return composed_digest(parts, self._crew.trees, planted=self._driver.is_planted)
 
     def features(self) -> Any:
         """Return the features' weights, and their variances over what is stored."""
         if isinstance(self._settings.adaptive.get("feature_weights"), str):
-            with self._lock:  # over the last arrivals, which all actors know
-                return self._crew.ask("call", "features", only=[0])[0]
+            # Over the last arrivals, which all actors know.
+            return self._ask("call", "features", only=[0])[0]
         return self.gathered().features()
 
     def stats(self) -> dict[str, Any]:
         """Return counts, costs and bytes, over all actors."""
         with self._lock:
-            return joined_stats(self._crew.ask("call", "stats"), n_stored(self._crew), self._driver)
-
-
-def _side_by_side(parts: list[Ends]) -> Ends:
-    arrivals, labels, distances = (
-        np.concatenate(of_all, axis=1) for of_all in zip(*parts, strict=True)
-    )
-    return arrivals, labels, distances
+            told = self._ask("call", "stats")
+            stored = self._safely(lambda: n_stored(self._crew))
+            return joined_stats(told, stored, self._driver)

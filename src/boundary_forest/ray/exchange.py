@@ -73,12 +73,13 @@ def _grow(crew: Crew, step: int, n_jobs: int) -> None:
     if wanting:
         known = np.empty(0, dtype=np.uint64)
         for i, stored in enumerate(crew.ask("stored")):
-            shared += crew.submit("call", "examples", np.setdiff1d(stored, known), only=[i])
+            ((_, new),) = crew.submit("call", "examples", np.setdiff1d(stored, known), only=[i])
+            shared.append(new)
             known = np.union1d(known, stored)
     # With the last step, all that were grown take over.
     growing = range(len(crew)) if step == LAST_STEP else wanting
-    references = []
+    pending = []
     for i in growing:
         others = shared[:i] + shared[i + 1 :] if i in wanting else []
-        references += crew.submit("grow", n_jobs, *others, only=[i])
-    crew.results(references)
+        pending += crew.submit("grow", n_jobs, *others, only=[i])
+    crew.results(pending)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from boundary_forest.estimators.neighbors import BoundaryForestNeighbors as Local
@@ -27,6 +28,11 @@ n_jobs, random_state
         Processors that each actor reserves; ``n_jobs`` is how many threads it uses.
     resources : dict or None, default=None
         Further resources that each actor reserves, by Ray's names.
+    checkpoint_dir : str, path-like or None, default=None
+        A folder that all nodes see. What was learned is there when a call returns: actors that die
+        are brought back from it, and if this process dies, :meth:`from_checkpoint` goes on.
+    checkpoint_rows : int, default=100_000
+        After how many examples actors write snapshots there.
 
     Notes
     -----
@@ -61,6 +67,8 @@ n_jobs, random_state
         n_actors: int | None = None,
         num_cpus: float = 1,
         resources: dict[str, float] | None = None,
+        checkpoint_dir: str | os.PathLike[str] | None = None,
+        checkpoint_rows: int = 100_000,
     ) -> None:
         super().__init__(
             n_neighbors=n_neighbors,
@@ -79,3 +87,5 @@ n_jobs, random_state
         self.n_actors = n_actors
         self.num_cpus = num_cpus
         self.resources = resources
+        self.checkpoint_dir = checkpoint_dir
+        self.checkpoint_rows = checkpoint_rows
