@@ -15,9 +15,11 @@ from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.fitted import Fitted, Forest, Settings
 from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.estimators.lifetimes import lifetimes_of
+from boundary_forest.estimators.searching import GRAPH
 from boundary_forest.ray.actors import Cluster
 from boundary_forest.ray.checkpoint import DRIVER, Checkpoint, opened
 from boundary_forest.ray.engine import SpreadForest
+from boundary_forest.ray.streaming import Progress, is_dataset, parts_of
 
 CLUSTER_CONSTRAINTS: dict[str, list[Any]] = {
     "n_actors": [Interval(Integral, 1, None, closed="left"), None],
@@ -55,6 +57,11 @@ class ClusterMixin(BaseBoundaryForest):
     def check_params(self) -> None:
         """Raise the error that ``fit`` would raise for a parameter that cannot be used."""
         super().check_params()
+        if getattr(self, "search", None) == GRAPH:
+            raise ValueError(
+                "search='graph' is not available on a cluster: use search='paper', or the "
+                "estimator in one process"
+            )
         if callable(self.metric):
             raise ValueError(
                 f"metric must be the name of a metric on a cluster, got {self.metric!r}: other "
@@ -208,6 +215,8 @@ class ClusterMixin(BaseBoundaryForest):
         return {name: getattr(self, name) for name in _local_names(type(self))}
 
     def _learn(self, X: Any, y: Any, *, reset: bool = False, **more: Any) -> tuple[Fitted, Any]:
+        if is_dataset(X):
+            return self._learn_dataset(X, y, reset=reset, **more)
         if self.checkpoint_dir is not None and self._recorder is None:
             self.check_params()
             self._open_checkpoint()
@@ -217,6 +226,44 @@ class ClusterMixin(BaseBoundaryForest):
         if self._checkpoint is not None and self._checkpoint.n_rows >= self.checkpoint_rows:
             self.save_checkpoint()
         return result
+
+    def _learn_dataset(
+        self,
+        dataset: Any,
+        y: Any,
+        *,
+        reset: bool,
+        classes: Any = None,
+        ids: Any = None,
+        how: str = "learn",
+        with_ends: bool = False,
+    ) -> tuple[Fitted, Any]:
+        """Learn a dataset part by part; what was learned before an error stays."""
+        if how != "learn":
+            raise TypeError(
+                f"X is a Dataset, and {how} returns an answer for each row: call it with arrays, "
+                "for example of dataset.iter_batches()"
+            )
+        if self.offline:
+            raise ValueError(
+                "offline=True shows every tree all rows in an order of its own, and a Dataset is "
+                "streamed: set offline=False, or give arrays"
+            )
+        progress, n = Progress(), 0
+        options = {} if classes is None else {"classes": classes}
+        try:
+            for part in parts_of(dataset, y, ids):
+                self._learn(part.X, part.y, reset=reset, ids=part.ids, **options)
+                reset, options, n = False, {}, n + len(part.X)
+                progress.add(len(part.X))
+        except Exception as error:
+            error.add_note(f"{n:,} rows of the dataset were learned before this, and are kept")
+            raise
+        finally:
+            progress.close()
+        if n == 0:
+            raise ValueError("X is a Dataset without any row")
+        return self._learned(), None
 
     def _open_checkpoint(self) -> None:
         assert self.checkpoint_dir is not None
