@@ -181,6 +181,7 @@ def one_process(monkeypatch):
     from ray_in_one_process import OneProcess
 
     monkeypatch.setattr("boundary_forest.ray.in_step.Crew", OneProcess)
+    monkeypatch.setattr("boundary_forest.ray.shards.Crew", OneProcess)
     monkeypatch.setattr(OneProcess, "mortality", 0.0)
     return OneProcess
 

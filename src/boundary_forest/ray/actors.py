@@ -35,12 +35,16 @@ class Cluster:
     num_cpus: float = 1
     resources: dict[str, float] | None = None
 
+    def count(self) -> int:
+        """Return how many actors there are to be."""
+        if self.n_actors is not None:
+            return self.n_actors
+        processors = ray.cluster_resources().get("CPU", 1)
+        return max(1, int(processors / max(self.num_cpus, 0.01)))
+
     def ranges(self, n_trees: int) -> list[Trees]:
         """Return which trees each actor holds."""
-        n = self.n_actors
-        if n is None:
-            processors = ray.cluster_resources().get("CPU", 1)
-            n = max(1, min(n_trees, int(processors / max(self.num_cpus, 0.01))))
+        n = self.count() if self.n_actors is not None else min(n_trees, self.count())
         if n > n_trees:
             raise ValueError(
                 f"n_actors={n} is more than n_estimators={n_trees}, and an actor holds at least "
@@ -62,8 +66,8 @@ class Part:
         Of the whole forest.
     labels : LabelPolicy
         What its labels mean.
-    trees : (int, int)
-        Which trees it holds.
+    trees : (int, int) or None
+        Which trees it holds; None is all.
     state : dict, str or None, default=None
         What to begin with, or the file that has it.
     """
@@ -72,7 +76,7 @@ class Part:
         self,
         settings: Settings,
         labels: LabelPolicy,
-        trees: Trees,
+        trees: Trees | None,
         state: State | str | None = None,
     ) -> None:
         self._settings = settings
@@ -112,6 +116,68 @@ class Part:
         """Return the arrival numbers of the stored examples."""
         snapshot = self._engine.snapshot()
         return snapshot.arrivals(0, snapshot.size)
+
+    # Of a shard that has all trees, and every n-th example.
+
+    def learn_share(
+        self,
+        first: int,
+        step: int,
+        rows: NDArray[Any],
+        labels: NDArray[Any],
+        n_jobs: int,
+        ids: Any,
+    ) -> None:
+        """Learn every ``step``-th of these rows, from number ``first`` on."""
+        own = slice(first, None, step)
+        names = None if ids is None else ids[own]
+        if len(rows[own]):
+            self._engine.learn(
+                np.ascontiguousarray(rows[own]), np.ascontiguousarray(labels[own]), n_jobs, names
+            )
+
+    def closest(self, rows: NDArray[Any], n: int, n_jobs: int, options: dict[str, Any]) -> Any:
+        """Return the n closest examples of each row, or as many as there are."""
+        n = min(n, self._n_allowed(options))
+        if n == 0:
+            none = np.empty(0)
+            return np.zeros(len(rows), np.uint64), none, none.astype(np.uint64), self._no_ids()
+        distances, arrivals, ids = self._engine.neighbors(rows, n, n_jobs, **options)
+        ends = np.arange(n, n * len(rows) + 1, n).astype(np.uint64)
+        flat = ids if isinstance(ids, list | None) else ids.ravel()
+        return ends, distances.ravel(), arrivals.ravel(), flat
+
+    def within(self, rows: NDArray[Any], radius: float, n_jobs: int, options: Any) -> Any:
+        """Return what the engine's ``within`` returns."""
+        return self._engine.within(rows, radius, n_jobs, **options)
+
+    def _n_allowed(self, options: dict[str, Any]) -> int:
+        if options.get("ids") is not None:
+            return len(self.known(options["ids"]))
+        stored = self.stored()
+        mask = options.get("mask")
+        if mask is None:
+            return len(stored)
+        return int(np.count_nonzero(mask[stored[stored < len(mask)]]))
+
+    def _no_ids(self) -> Any:
+        if self._settings.ids == "none":
+            return None
+        return [] if self._settings.ids == "text" else np.empty(0, np.int64)
+
+    def knows(self, ids: Any) -> list[bool]:
+        """Return of each id whether an example is stored here that has it."""
+        names = self.state(with_positions=False)["ids"] if self._engine.seen else []
+        there = set(names if isinstance(names, list) else names.tolist())
+        return [name in there for name in (ids if isinstance(ids, list) else ids.tolist())]
+
+    def stored_examples(self) -> Any:
+        """Return positions, labels, arrivals and ids of all stored examples."""
+        return self._engine.examples(self.stored())
+
+    def get(self, name: str) -> Any:
+        """Return an attribute of the engine."""
+        return getattr(self._engine, name)
 
     def known(self, ids: Any) -> Any:
         """Return the arrival numbers of the stored examples that have one of these ids."""
@@ -158,8 +224,8 @@ class Crew:
         What each of them needs.
     settings, labels
         As for :class:`Part`.
-    trees : list of (int, int)
-        Which trees each holds.
+    trees : list of (int, int) or None
+        Which trees each holds; None is all of its own.
     states : sequence of dict, str or None
         What each begins with, or the file that has it; None: nothing.
 
@@ -174,10 +240,10 @@ class Crew:
         cluster: Cluster,
         settings: Settings,
         labels: LabelPolicy,
-        trees: list[Trees],
+        trees: Sequence[Trees | None],
         states: Sequence[State | str | None],
     ) -> None:
-        self.trees = trees
+        self.trees: list[Any] = list(trees)
         self._cluster = cluster
         self._made_of = (settings, labels)
         self._actors: list[Any] = [None] * len(trees)

@@ -19,6 +19,7 @@ from boundary_forest.estimators.searching import GRAPH
 from boundary_forest.ray.actors import Cluster
 from boundary_forest.ray.checkpoint import DRIVER, Checkpoint, opened
 from boundary_forest.ray.engine import SpreadForest
+from boundary_forest.ray.shards import ShardedIndex
 from boundary_forest.ray.streaming import Progress, is_dataset, parts_of
 
 CLUSTER_CONSTRAINTS: dict[str, list[Any]] = {
@@ -57,11 +58,6 @@ class ClusterMixin(BaseBoundaryForest):
     def check_params(self) -> None:
         """Raise the error that ``fit`` would raise for a parameter that cannot be used."""
         super().check_params()
-        if getattr(self, "search", None) == GRAPH:
-            raise ValueError(
-                "search='graph' is not available on a cluster: use search='paper', or the "
-                "estimator in one process"
-            )
         if callable(self.metric):
             raise ValueError(
                 f"metric must be the name of a metric on a cluster, got {self.metric!r}: other "
@@ -71,6 +67,14 @@ class ClusterMixin(BaseBoundaryForest):
             raise ValueError(
                 "offline=True cannot be used with checkpoint_dir: a journal is learned row by row"
             )
+        if self._is_sharded():
+            for name, default in (("checkpoint_dir", None), ("offline", False)):
+                if getattr(self, name) != default:
+                    raise ValueError(
+                        f"{name} is not available with search='graph' on a cluster, whose shards "
+                        "have no journal and no row in common: use search='paper'"
+                    )
+            return
         n = self.n_actors
         if n is not None and n > self.n_estimators:
             raise ValueError(
@@ -276,6 +280,9 @@ class ClusterMixin(BaseBoundaryForest):
         self._checkpoint = checkpoint
         self.record_with(checkpoint)
 
+    def _is_sharded(self) -> bool:
+        return getattr(self, "search", None) == GRAPH
+
     def _cluster(self) -> Cluster:
         return Cluster(self.n_actors, self.num_cpus, self.resources)
 
@@ -288,6 +295,8 @@ class ClusterMixin(BaseBoundaryForest):
         self, settings: Settings, labels: LabelPolicy, state: dict[str, Any] | None
     ) -> Forest:
         cluster = self._cluster()
+        if self._is_sharded():
+            return cast(Forest, ShardedIndex(settings, labels, cluster, state))
         _check_lasting(settings, cluster)
         # It has the methods of the compiled engine that estimators call.
         return cast(Forest, SpreadForest(settings, labels, cluster, state, self._checkpoint))

@@ -61,14 +61,16 @@ def composed_digest(parts: list[Any], trees: list[Trees], *, planted: bool) -> A
     return np.concatenate([*answering, *growing]), examples, parts[0][2]
 
 
-def joined_stats(parts: list[dict[str, Any]], n_stored: int, driver: Driver) -> dict[str, Any]:
+def joined_stats(
+    parts: list[dict[str, Any]], n_stored: int, driver: Driver | None
+) -> dict[str, Any]:
     """Return the counts, costs and bytes of all actors."""
     stats = dict(parts[0])
     for group in ("comparisons", "evaluations", "bytes"):
         stats[group] = {name: sum(part[group][name] for part in parts) for name in parts[0][group]}
     stats["examples_stored"] = n_stored
     stats["nodes_per_tree"] = [n for part in parts for n in part["nodes_per_tree"]]
-    if "turnover" in stats:
+    if driver is not None and "turnover" in stats:
         told = [part["turnover"] for part in parts]
         votes = driver.state()
         stats["turnover"] = {

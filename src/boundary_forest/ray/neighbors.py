@@ -18,9 +18,11 @@ class BoundaryForestNeighbors(ClusterMixin, Local):
     n_neighbors, mode, beam, n_estimators, max_children, metric, metric_params, dtype, offline, \
 n_jobs, random_state
         As in one process.
-    search : {"paper"}, default="paper"
-        How neighbours are searched for: by the paper's rule, with the same answers as in one
-        process.
+    search : {"paper", "graph"}, default="paper"
+        How neighbours are searched for. "paper" is the paper's rule, and gives the same answers as
+        in one process. "graph" is sharded by examples: each actor has an index of its own over
+        every n-th of them, and answers differ from those of one process. ``checkpoint_dir``,
+        ``offline`` and ``upsert`` are not available then; ``save`` learns one index anew.
     n_actors : int or None, default=None
         How many actors hold the trees; None is one for each processor of the cluster, as far as
         there are trees.

@@ -47,9 +47,9 @@ def merged_neighbors(
     how = {name: options[name] for name in _FILTERS if name in options}
     queries = crew.put(rows)
 
-    def closest(**how: Any) -> _Found:
+    def closest(**how: Any) -> Found:
         parts = crew.ask("call", "candidates", queries, n, None, n_jobs, only=asked, **how)
-        return _Found.of(parts, len(rows)).first(n)
+        return Found.of(parts, len(rows)).first(n)
 
     found = closest(**how)
     if (found.counts < n).any():
@@ -74,7 +74,7 @@ def merged_within(
     """Return what the engine's ``within`` returns, of all trees; parameters as above."""
     how = {name: options[name] for name in _FILTERS if name in options}
     parts = crew.ask("call", "candidates", crew.put(rows), None, radius, n_jobs, only=asked, **how)
-    found = _Found.of(parts, len(rows))
+    found = Found.of(parts, len(rows))
     return np.cumsum(found.counts).astype(np.uint64), found.distances, found.arrivals, found.ids
 
 
@@ -88,17 +88,22 @@ def _check_enough(crew: Crew, asked: Sequence[int] | None, n: int, how: dict[str
         named = crew.ask("known", how["ids"], only=asked)
         stored = np.unique(np.concatenate(named))
     if n > len(stored):
-        kind, then = (
-            ("examples allowed", "allow more, or ask for fewer")
-            if is_filtered
-            else ("examples stored", "learn more first, or ask for fewer")
-        )
-        raise ValueError(
-            f"n_neighbors must be between 1 and the {len(stored)} {kind}, got {n}; {then}"
-        )
+        raise too_few(len(stored), n, is_filtered=is_filtered)
 
 
-class _Found:
+def too_few(n_there: int, n: int, *, is_filtered: bool) -> ValueError:
+    """Return the engine's error if there are fewer than n examples to choose from."""
+    kind, then = (
+        ("allowed", "allow more, or ask for fewer")
+        if is_filtered
+        else ("stored", "learn more first, or ask for fewer")
+    )
+    return ValueError(
+        f"n_neighbors must be between 1 and the {n_there} examples {kind}, got {n}; {then}"
+    )
+
+
+class Found:
     """Examples that were found for each of some rows, nearest first, row after row."""
 
     def __init__(
@@ -114,7 +119,7 @@ class _Found:
         self.ids = ids
 
     @classmethod
-    def of(cls, parts: Sequence[Any], n_rows: int) -> _Found:
+    def of(cls, parts: Sequence[Any], n_rows: int) -> Found:
         """Return the union of what actors have found, each example once for a row."""
         of_rows = [
             np.repeat(np.arange(n_rows), np.diff(part[0].astype(np.int64), prepend=0))
@@ -133,13 +138,13 @@ class _Found:
         counts = np.bincount(row[~again], minlength=n_rows)
         return cls(counts, distances[order], arrivals[~again], ids)
 
-    def first(self, n: int) -> _Found:
+    def first(self, n: int) -> Found:
         """Return the n nearest of each row, or all if there are fewer."""
         ends = np.cumsum(self.counts)
         rank = np.arange(len(self.arrivals)) - np.repeat(ends - self.counts, self.counts)
         return self._chosen(np.flatnonzero(rank < n), np.minimum(self.counts, n))
 
-    def replaced(self, other: _Found, rows: NDArray[np.int64]) -> _Found:
+    def replaced(self, other: Found, rows: NDArray[np.int64]) -> Found:
         """Return the same with these rows as they are in another."""
         counts = self.counts.copy()
         counts[rows] = other.counts[rows]
@@ -148,7 +153,7 @@ class _Found:
         starts[rows] = others[rows]
         ends = np.cumsum(counts)
         within = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
-        both = _Found(
+        both = Found(
             counts,
             np.concatenate([self.distances, other.distances]),
             np.concatenate([self.arrivals, other.arrivals]),
@@ -156,6 +161,6 @@ class _Found:
         )
         return both._chosen(np.repeat(starts, counts) + within, counts)
 
-    def _chosen(self, which: NDArray[np.int64], counts: NDArray[np.int64]) -> _Found:
+    def _chosen(self, which: NDArray[np.int64], counts: NDArray[np.int64]) -> Found:
         ids = chosen_ids(self.ids, which)
-        return _Found(counts, self.distances[which], self.arrivals[which], ids)
+        return Found(counts, self.distances[which], self.arrivals[which], ids)
