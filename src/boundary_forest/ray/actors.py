@@ -14,6 +14,7 @@ from boundary_forest.estimators.fitted import Settings, new_engine
 from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.ray.errors import ActorLostError
 from boundary_forest.ray.part_files import read_part, write_part
+from boundary_forest.ray.shard_sums import weighed
 from boundary_forest.ray.states import State, Trees, chosen_ids, joined_ids, ranges
 
 
@@ -135,6 +136,13 @@ class Part:
             self._engine.learn(
                 np.ascontiguousarray(rows[own]), np.ascontiguousarray(labels[own]), n_jobs, names
             )
+
+    def sums(self, rows: NDArray[Any], n_jobs: int, n_classes: int, uniform: bool) -> Any:
+        """Return the sums of the trees' ends; None before there is an example."""
+        if self._engine.seen == 0:
+            return None
+        _, labels, distances = self._engine.ends(rows, n_jobs)
+        return weighed(labels, distances, n_classes, uniform=uniform)
 
     def closest(self, rows: NDArray[Any], n: int, n_jobs: int, options: dict[str, Any]) -> Any:
         """Return the n closest examples of each row, or as many as there are."""

@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.fitted import Fitted, Forest, Settings
@@ -19,6 +19,7 @@ from boundary_forest.estimators.searching import GRAPH
 from boundary_forest.ray.actors import Cluster
 from boundary_forest.ray.checkpoint import DRIVER, Checkpoint, opened
 from boundary_forest.ray.engine import SpreadForest
+from boundary_forest.ray.shard_votes import ShardedForest
 from boundary_forest.ray.shards import ShardedIndex
 from boundary_forest.ray.streaming import Progress, is_dataset, parts_of
 
@@ -28,6 +29,7 @@ CLUSTER_CONSTRAINTS: dict[str, list[Any]] = {
     "resources": [dict, None],
     "checkpoint_dir": [str, os.PathLike, None],
     "checkpoint_rows": [Interval(Integral, 1, None, closed="left")],
+    "shard_by": [StrOptions({"trees", "examples"})],
 }
 CLUSTER_PARAMETERS = tuple(CLUSTER_CONSTRAINTS)
 
@@ -68,12 +70,7 @@ class ClusterMixin(BaseBoundaryForest):
                 "offline=True cannot be used with checkpoint_dir: a journal is learned row by row"
             )
         if self._is_sharded():
-            for name, default in (("checkpoint_dir", None), ("offline", False)):
-                if getattr(self, name) != default:
-                    raise ValueError(
-                        f"{name} is not available with search='graph' on a cluster, whose shards "
-                        "have no journal and no row in common: use search='paper'"
-                    )
+            _check_shards(self.get_params(deep=False))
             return
         n = self.n_actors
         if n is not None and n > self.n_estimators:
@@ -281,7 +278,8 @@ class ClusterMixin(BaseBoundaryForest):
         self.record_with(checkpoint)
 
     def _is_sharded(self) -> bool:
-        return getattr(self, "search", None) == GRAPH
+        by_examples = getattr(self, "shard_by", None) == "examples"
+        return by_examples or getattr(self, "search", None) == GRAPH
 
     def _cluster(self) -> Cluster:
         return Cluster(self.n_actors, self.num_cpus, self.resources)
@@ -296,7 +294,13 @@ class ClusterMixin(BaseBoundaryForest):
     ) -> Forest:
         cluster = self._cluster()
         if self._is_sharded():
-            return cast(Forest, ShardedIndex(settings, labels, cluster, state))
+            if labels.rules["estimator"] == "nearest":
+                return cast(Forest, ShardedIndex(settings, labels, cluster, state))
+            if state is not None:
+                raise ValueError(
+                    "a forest is spread out by its trees: from_local needs shard_by='trees'"
+                )
+            return cast(Forest, ShardedForest(settings, labels, cluster))
         _check_lasting(settings, cluster)
         # It has the methods of the compiled engine that estimators call.
         return cast(Forest, SpreadForest(settings, labels, cluster, state, self._checkpoint))
@@ -332,6 +336,31 @@ def _local_names(kind: type[ClusterMixin]) -> list[str]:
 def spread_engine(fitted: Fitted) -> SpreadForest:
     """Return the engine of a fitted estimator on a cluster."""
     return cast(SpreadForest, fitted.engine)
+
+
+def _check_shards(parameters: Mapping[str, Any]) -> None:
+    """Refuse what needs all examples in one place."""
+    other = "search='paper'" if "search" in parameters else "shard_by='trees'"
+    refused: dict[str, Any] = {
+        "checkpoint_dir": (None,),
+        "offline": (False,),
+        "weights": ("distance", "uniform"),
+        "forgetting": (None,),
+        "max_stored": (None,),
+    }
+    for name, allowed in refused.items():
+        if name in parameters and not any(parameters[name] is one for one in allowed):
+            if isinstance(parameters[name], str) and parameters[name] in allowed:
+                continue
+            raise ValueError(
+                f"{name}={parameters[name]!r} is not available where a forest is sharded by "
+                f"examples: use {other}"
+            )
+    if isinstance(parameters.get("feature_weights"), str):
+        raise ValueError(
+            "feature_weights='learned' is not available where a forest is sharded by examples, as "
+            f"shards would measure differently: use {other}"
+        )
 
 
 def _check_lasting(settings: Settings, cluster: Cluster) -> None:

@@ -29,6 +29,13 @@ feature_weights, max_samples, weights, forgetting, max_stored
         are brought back from it, and if this process dies, :meth:`from_checkpoint` goes on.
     checkpoint_rows : int, default=100_000
         After how many examples actors write snapshots there.
+    shard_by : {"trees", "examples"}, default="trees"
+        What actors divide among themselves. "trees" is the forest of one process. "examples" is
+        another forest: each actor has all trees over every n-th example, which learns several times
+        as fast and needs less memory, and is less accurate. What needs all examples in one place is
+        refused then: ``checkpoint_dir``, ``offline``, ``feature_weights="learned"``,
+        ``weights="auto"``, ``forgetting``, ``max_stored``, ``predict_then_learn``, ``apply``,
+        ``explain`` and ``save``.
 
     Notes
     -----
@@ -66,6 +73,7 @@ feature_weights, max_samples, weights, forgetting, max_stored
         resources: dict[str, float] | None = None,
         checkpoint_dir: str | os.PathLike[str] | None = None,
         checkpoint_rows: int = 100_000,
+        shard_by: str = "trees",
     ) -> None:
         super().__init__(
             n_estimators=n_estimators,
@@ -87,3 +95,4 @@ feature_weights, max_samples, weights, forgetting, max_stored
         self.resources = resources
         self.checkpoint_dir = checkpoint_dir
         self.checkpoint_rows = checkpoint_rows
+        self.shard_by = shard_by
