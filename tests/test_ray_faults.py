@@ -107,6 +107,34 @@ def test_a_local_forest_that_is_spread_out_is_on_the_disk_at_once(tmp_path, one_
     other.close()
 
 
+def test_actors_that_die_before_their_first_snapshot_are_not_begun_anew(
+    tmp_path, one_process, monkeypatch
+):
+    local = boundary_forest.BoundaryForestClassifier(n_estimators=6).fit(X[:100], Y[:100])
+    kind = on_cluster.BoundaryForestClassifier
+    monkeypatch.setattr(one_process, "mortality", 1.0)
+    with pytest.raises(on_cluster.ForestLostError, match="begin again"):
+        kind.from_local(local, n_actors=2, num_cpus=0.1, checkpoint_dir=tmp_path)
+    monkeypatch.setattr(one_process, "mortality", 0.0)
+    kind.from_local(local, n_actors=2, num_cpus=0.1, checkpoint_dir=tmp_path).close()
+
+
+def test_a_snapshot_that_cannot_be_saved_is_put_off(tmp_path, one_process, monkeypatch):
+    local, spread = classifiers(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr("boundary_forest.ray.actors.write_part", _full_disk)
+        with pytest.warns(RuntimeWarning, match="the journal is kept"):
+            spread.partial_fit(X[:400], NAMES[:400])
+    spread.partial_fit(X[400:410], NAMES[400:410])
+    assert len(list(tmp_path.glob("part-*.bf"))) == 3
+    assert spread.fingerprint() == local.fit(X[:410], NAMES[:410]).fingerprint()
+    spread.close()
+
+
+def _full_disk(path, state):
+    raise OSError(28, "No space left on device", path)
+
+
 def test_without_a_checkpoint_the_call_raises(one_process, monkeypatch):
     forest = on_cluster.BoundaryForestClassifier(n_estimators=4, n_actors=2, num_cpus=0.1)
     forest.fit(X[:50], Y[:50])

@@ -50,6 +50,21 @@ def test_a_forest_that_awaits_its_first_examples_moves_too():
     assert local.fingerprint() == spread.fingerprint() == again.fingerprint()
 
 
+def test_forests_that_were_one_learn_on_apart():
+    spread = spread_classifier().partial_fit(X[:100], Y[:100])
+    local = spread.to_local()
+    again = on_cluster.BoundaryForestClassifier.from_local(local, n_actors=2, num_cpus=0.1)
+    lone = boundary_forest.BoundaryForestClassifier(n_estimators=8, random_state=0)
+    lone.fit(X[:100], Y[:100])
+    for number, forest in enumerate((local, again, spread)):
+        forest.partial_fit(X[100:103], [50 + number, 40 + number, 30 + number])
+    lone.partial_fit(X[100:103], [52, 42, 32])
+    assert spread.fingerprint() == lone.fingerprint()
+    assert spread.classes_.tolist() == lone.classes_.tolist()
+    assert local.classes_.tolist()[-3:] == [30, 40, 50]
+    assert again.classes_.tolist()[-3:] == [31, 41, 51]
+
+
 def test_pickles_and_clones():
     spread = spread_classifier().partial_fit(X[:100], Y[:100])
     assert pickle.loads(pickle.dumps(spread)).fingerprint() == spread.fingerprint()

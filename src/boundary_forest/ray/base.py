@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -92,7 +94,8 @@ class ClusterMixin(BaseBoundaryForest):
             fitted = self._fitted
             if fitted is not None:
                 engine = spread_engine(fitted).gathered()
-                forest.fitted = replace(fitted, engine=engine)
+                # Its table of classes belongs to one engine.
+                forest.fitted = replace(fitted, engine=engine, labels=deepcopy(fitted.labels))
         return forest
 
     @classmethod
@@ -116,7 +119,11 @@ class ClusterMixin(BaseBoundaryForest):
         with forest.learning_paused():
             fitted: Fitted | None = forest.fitted
             if fitted is not None:
-                spread._take_over(fitted)
+                try:
+                    spread._take_over(fitted)
+                except BaseException:
+                    spread.close()
+                    raise
         return spread
 
     @classmethod
@@ -225,7 +232,15 @@ class ClusterMixin(BaseBoundaryForest):
             reset = False  # there is nothing to forget
         result = super()._learn(X, y, reset=reset, **more)
         if self._checkpoint is not None and self._checkpoint.n_rows >= self.checkpoint_rows:
-            self.save_checkpoint()
+            try:
+                self.save_checkpoint()
+            except OSError as error:  # what was learned is safe in the journal all the same
+                warnings.warn(
+                    f"no snapshot could be saved ({error}); the journal is kept, and it will be "
+                    "tried again after the next batch",
+                    RuntimeWarning,
+                    stacklevel=3,
+                )
         return result
 
     def _learn_dataset(
@@ -310,8 +325,9 @@ class ClusterMixin(BaseBoundaryForest):
         if self.checkpoint_dir is not None:
             self._open_checkpoint()
         state = fitted.engine.snapshot().state()
-        engine = self._spread_engine(fitted.settings, fitted.labels, state)
-        self._fitted = replace(fitted, engine=engine)
+        labels = deepcopy(fitted.labels)  # its table of classes belongs to one engine
+        engine = self._spread_engine(fitted.settings, labels, state)
+        self._fitted = replace(fitted, engine=engine, labels=labels)
         if self._checkpoint is not None:
             settings = fitted.settings
             self._checkpoint.begin(type(self).__name__, self._local_parameters(), settings.seed)

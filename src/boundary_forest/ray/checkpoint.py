@@ -121,11 +121,18 @@ class Checkpoint:
 
     def check_new(self) -> None:
         """Refuse a folder that has a forest already."""
-        if self._journal.last > 0 or any(self.folder.glob("part-*.bf")):
+        if self._journal.last > 0 or self._has_snapshot():
             raise JournalError(
                 f"{self.folder} has a forest: continue it with from_checkpoint, or choose another "
                 "checkpoint_dir"
             )
+
+    def _has_snapshot(self) -> bool:
+        """Whether files of actors count; without the driver's word they are what a crash left."""
+        if not (self.folder / DRIVER).exists():
+            return False
+        with ModelFile(self.folder / DRIVER) as file, file.checking("document"):
+            return file.document["checkpoint"]["parts"] is not None
 
     def begin(self, name: str, parameters: dict[str, Any], seed: int) -> None:
         """Write down what forest the folder is to hold.

@@ -67,6 +67,7 @@ class InStep:
         if state is None and latest is not None and trees != latest.trees:
             state = merged([read_part(path) for path in latest.parts], latest.driver)
         states: Sequence[State | str | None] = [None] * len(trees)
+        self._had_state = state is not None
         self._stored = 0
         if state is not None:
             states = split(state, trees, int(self._driver.state()["vote_power"]))
@@ -116,6 +117,12 @@ class InStep:
                 "they survive it"
             )
         latest = checkpoint.latest
+        begins_as_now = not self._had_state if latest is None else latest.trees == self.trees
+        if not begins_as_now:
+            raise ForestLostError(
+                f"an actor has died before its trees were written to {checkpoint.folder}: begin "
+                "again as before"
+            )
         files: Sequence[str | None] = [None] * len(self._crew) if latest is None else latest.parts
         if self._exchanges:
             self._crew.stop()
