@@ -31,7 +31,7 @@ demo: $(VENV)/.installed-cli ## learn scikit-learn's digits as a stream, watch t
 	$(BIN)/boundary-forest demo $(if $(FAST),--fast)
 
 test: $(VENV)/.installed-dev ## the Python tests, on all cores
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(VENV)/.installed-dev ## style, types, layout of the C++ code, and who may import whom
 	$(BIN)/ruff check .

@@ -78,6 +78,15 @@ inline nb::tuple to_tuple(Ends&& ends, const Params& params) {
                         to_numpy(std::move(ends.distances)), to_numpy(std::move(ends.weights)));
 }
 
+// Arrivals, labels and distances alone.
+inline nb::tuple unweighted(Ends&& ends, const Params& params) {
+  const std::size_t rows = ends.arrivals.rows;
+  const std::size_t trees = ends.arrivals.columns;
+  return nb::make_tuple(to_numpy(std::move(ends.arrivals)),
+                        to_numpy(std::move(ends.labels.values), {rows, trees, params.label_length}),
+                        to_numpy(std::move(ends.distances)));
+}
+
 inline nb::tuple to_tuple(Neighbors&& found, const Params& params) {
   const std::initializer_list<std::size_t> shape = {found.arrivals.rows, found.arrivals.columns};
   nb::object ids = ids_to_python(std::move(found.ids), params.ids, shape);

@@ -2,11 +2,14 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "baselines.hpp"
 #include "boundary_forest/boundary_forest.hpp"
@@ -14,6 +17,7 @@
 #include "callables.hpp"
 #include "common.hpp"
 #include "conversions.hpp"
+#include "driver.hpp"
 
 namespace boundary_forest {
 
@@ -98,7 +102,8 @@ class Forest {
          std::optional<double> epsilon, const std::string& element_type, std::uint64_t seed,
          nb::object metric, double p, const std::string& ids, double max_samples,
          const std::string& vote_weights, const nb::object& feature_weights,
-         std::vector<std::uint32_t> lifetimes, std::uint32_t max_stored, const std::string& search)
+         std::vector<std::uint32_t> lifetimes, std::uint32_t max_stored, const std::string& search,
+         std::optional<std::pair<std::uint32_t, std::uint32_t>> trees)
       : metric_(std::move(metric)), label_metric_(std::move(label_metric)), p_(p) {
     Params params;
     params.n_T = n_T;
@@ -130,6 +135,7 @@ class Forest {
                                                               {"auto", VoteWeights::automatic}});
     params.lifetimes = std::move(lifetimes);
     params.max_stored = max_stored;
+    if (trees) std::tie(params.first_tree, params.end_tree) = *trees;
     params.has_graph = by_name<bool>(search, {{"paper", false}, {"graph", true}});
     params.has_learned_weights = nb::isinstance<nb::str>(feature_weights);  // "learned"
     if (!params.has_learned_weights && !feature_weights.is_none())
@@ -175,6 +181,75 @@ class Forest {
     if (!with_ends) return to_numpy(std::move(answers));
     return nb::make_tuple(to_numpy(std::move(answers)),
                           to_tuple(std::move(ends), forest_->params()));
+  }
+
+  nb::tuple ends(const Array2d& X, std::size_t n_jobs) {
+    const RowsView rows = view(X);
+    Ends ends = without_gil([&, forest = forest_] { return forest->ends(rows, run_with(n_jobs)); });
+    return unweighted(std::move(ends), forest_->params());
+  }
+
+  nb::tuple ends_then_learn(const Array2d& X, const Labels& y, std::size_t n_jobs,
+                            const nb::object& ids) {
+    const RowsView rows = rows_to_learn(X, y);
+    const Ids names = ids_to_learn(ids, rows.n);
+    Ends ends;
+    saying_how_far(rows, [&, forest = forest_](std::size_t& learned) {
+      ends = forest->ends_then_learn(rows, y.data(), run_with(n_jobs), learned, names);
+    });
+    return unweighted(std::move(ends), forest_->params());
+  }
+
+  nb::tuple candidates(const Array2d& X, std::optional<std::size_t> n, std::optional<double> radius,
+                       std::size_t n_jobs, bool exact, const std::optional<Mask>& mask,
+                       const nb::object& ids) {
+    const RowsView rows = view(X);
+    const PySearch how(1, exact, mask, ids);
+    constexpr auto all = std::numeric_limits<std::size_t>::max();
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    Candidates found = without_gil([&, forest = forest_] {
+      return forest->candidates(rows, n.value_or(all), radius.value_or(infinity), how.search,
+                                run_with(n_jobs));
+    });
+    const std::size_t m = found.arrivals.size();
+    return nb::make_tuple(
+        to_numpy(std::move(found.ends), {rows.n}), to_numpy(std::move(found.reduced), {m}),
+        to_numpy(std::move(found.distances), {m}), to_numpy(std::move(found.arrivals), {m}),
+        ids_to_python(std::move(found.ids), forest_->params().ids, {m}));
+  }
+
+  nb::tuple examples(const Keys& arrivals) {
+    const std::span wanted(arrivals.data(), arrivals.shape(0));
+    return to_tuple(without_gil([&, forest = forest_] { return forest->examples(wanted); }),
+                    forest_->params());
+  }
+
+  std::vector<std::uint32_t> places_to_grow() {
+    return without_gil([forest = forest_] { return forest->places_to_grow(); });
+  }
+
+  void grow(const Array2d& X, const Labels& y, const Keys& arrivals, std::size_t n_jobs,
+            const nb::object& ids) {
+    const RowsView rows = rows_to_learn(X, y);
+    const Ids names = ids_to_learn(ids, rows.n);
+    const std::span numbers(arrivals.data(), arrivals.shape(0));
+    without_gil([&, forest = forest_] {
+      forest->grow_part(rows, y.data(), numbers, names, run_with(n_jobs));
+    });
+  }
+
+  nb::object oldest() {
+    const auto found = without_gil([forest = forest_] { return forest->oldest(); });
+    if (!found) return nb::none();
+    return nb::make_tuple(found->arrival, found->answering, found->place);
+  }
+
+  void cut(std::uint32_t place, bool answering, std::size_t n_jobs) {
+    without_gil([&, forest = forest_] { forest->cut(place, answering, run_with(n_jobs)); });
+  }
+
+  bool is_planted() {
+    return without_gil([forest = forest_] { return forest->is_planted(); });
   }
 
   void learn_offline(const Array2d& X, const Labels& y, std::size_t n_jobs, const nb::object& ids) {
@@ -338,10 +413,17 @@ class Forest {
 
   PySnapshot snapshot(bool searched) { return PySnapshot(forest_, searched); }
 
-  nb::tuple digest(const std::optional<Keys>& label_keys) {
+  nb::tuple digest(const std::optional<Keys>& label_keys, const std::optional<nb::dict>& kept) {
     std::span<const std::uint64_t> keys;
     if (label_keys) keys = {label_keys->data(), label_keys->shape(0)};
-    const Digest digest = without_gil([&, forest = forest_] { return forest->digest(keys); });
+    Adaptation votes;
+    if (kept) {
+      votes.rule = nb::cast<std::uint8_t>((*kept)["vote_power"]);
+      votes.errors = to_vector<double>((*kept)["vote_errors"]);
+      votes.losses = to_vector<double>((*kept)["tree_losses"]);
+    }
+    const Digest digest = without_gil(
+        [&, forest = forest_] { return forest->digest(keys, kept ? &votes : nullptr); });
     std::vector<std::uint64_t> trees;
     for (const auto& of_tree : digest.trees)
       trees.insert(trees.end(), of_tree.begin(), of_tree.end());
@@ -599,12 +681,13 @@ NB_MODULE(_core, m) {
                    nb::object, const std::string&, std::optional<double>, const std::string&,
                    std::uint64_t, nb::object, double, const std::string&, double,
                    const std::string&, const nb::object&, std::vector<std::uint32_t>, std::uint32_t,
-                   const std::string&>(),
+                   const std::string&, std::optional<std::pair<std::uint32_t, std::uint32_t>>>(),
           nb::kw_only(), "n_estimators"_a, "max_children"_a.none(), "n_features"_a,
           "label_length"_a, "label_metric"_a, "estimator"_a, "epsilon"_a.none(), "element_type"_a,
           "seed"_a, "metric"_a, "p"_a, "ids"_a = "none", "max_samples"_a = 1.0,
           "vote_weights"_a = "distance", "feature_weights"_a = nb::none(),
           "lifetimes"_a = nb::list(), "max_stored"_a = 0, "search"_a = "paper",
+          "trees"_a = nb::none(),
           nb::sig("def __init__(self, *, n_estimators: int, max_children: int | None, "
                   "n_features: int, label_length: int, label_metric: str | "
                   "collections.abc.Callable[..., float], estimator: str, epsilon: float | None, "
@@ -612,8 +695,8 @@ NB_MODULE(_core, m) {
                   "collections.abc.Callable[..., float], p: float, ids: str = 'none', "
                   "max_samples: float = 1.0, vote_weights: str = 'distance', feature_weights: "
                   "numpy.typing.NDArray[numpy.float64] | str | None = None, lifetimes: "
-                  "collections.abc.Sequence[int] = [], max_stored: int = 0, search: str = 'paper') "
-                  "-> None"))
+                  "collections.abc.Sequence[int] = [], max_stored: int = 0, search: str = 'paper', "
+                  "trees: tuple[int, int] | None = None) -> None"))
       .def("learn", &Forest::learn, "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none(),
            nb::sig("def learn(self, X: numpy.typing.NDArray[typing.Any], y: "
                    "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
@@ -715,12 +798,55 @@ NB_MODULE(_core, m) {
            "Return each tree's path, the trees' weights, the estimate, and the examples met.")
       .def("snapshot", &Forest::snapshot, "searched"_a = false,
            "Return the newest published state, and hold it; searched: to ask for neighbors.")
-      .def("digest", &Forest::digest, "label_keys"_a.none(),
-           nb::sig("def digest(self, label_keys: numpy.typing.NDArray[numpy.uint64] | None) -> "
+      .def("digest", &Forest::digest, "label_keys"_a.none(), "votes"_a = nb::none(),
+           nb::sig("def digest(self, label_keys: numpy.typing.NDArray[numpy.uint64] | None, votes: "
+                   "dict[str, typing.Any] | None = None) -> "
                    "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint64], "
                    "numpy.typing.NDArray[numpy.uint64]]"),
            "Return a hash for each tree, a sum of hashes over the stored examples, and a hash of "
-           "what the forest decides for itself.")
+           "what the forest decides for itself; votes: how they are weighed, if a driver knows.")
+      .def("ends", &Forest::ends, "X"_a, "n_jobs"_a,
+           nb::sig("def ends(self, X: numpy.typing.NDArray[typing.Any], n_jobs: int) -> "
+                   "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.float64], "
+                   "numpy.typing.NDArray[numpy.float64]]"),
+           "Return arrivals, labels and distances of the examples that the trees end at.")
+      .def("ends_then_learn", &Forest::ends_then_learn, "X"_a, "y"_a, "n_jobs"_a,
+           "ids"_a = nb::none(),
+           nb::sig("def ends_then_learn(self, X: numpy.typing.NDArray[typing.Any], y: "
+                   "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> "
+                   "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.float64], "
+                   "numpy.typing.NDArray[numpy.float64]]"),
+           "Learn rows in order, and return the same for each from just before.")
+      .def("candidates", &Forest::candidates, "X"_a, "n_neighbors"_a.none(), "radius"_a.none(),
+           "n_jobs"_a, "exact"_a = false, "mask"_a = nb::none(), "ids"_a = nb::none(),
+           nb::sig("def candidates(self, X: numpy.typing.NDArray[typing.Any], n_neighbors: int | "
+                   "None, radius: float | None, n_jobs: int, exact: bool = False, mask: "
+                   "numpy.typing.NDArray[numpy.uint8] | None = None, ids: "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> "
+                   "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.float64], "
+                   "numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.uint64], "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None]"),
+           "Return what these trees have to say to a search: where each row's end, reduced "
+           "distances, distances, arrival numbers and ids.")
+      .def("examples", &Forest::examples, "arrivals"_a,
+           nb::sig("def examples(self, arrivals: numpy.typing.NDArray[numpy.uint64]) -> "
+                   "tuple[typing.Any, typing.Any, typing.Any, typing.Any]"),
+           "Return positions, labels, arrivals and ids of stored examples.")
+      .def("places_to_grow", &Forest::places_to_grow,
+           "Return the places whose trees are to be grown anew from all that is stored.")
+      .def("grow", &Forest::grow, "X"_a, "y"_a, "arrivals"_a, "n_jobs"_a, "ids"_a = nb::none(),
+           nb::sig("def grow(self, X: numpy.typing.NDArray[typing.Any], y: "
+                   "numpy.typing.NDArray[numpy.float64], arrivals: "
+                   "numpy.typing.NDArray[numpy.uint64], n_jobs: int, ids: "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> None"),
+           "Grow them, given the examples that are stored elsewhere.")
+      .def("oldest", &Forest::oldest, nb::sig("def oldest(self) -> tuple[int, bool, int] | None"),
+           "Return the oldest arrival, and of the tree that has it whether it answers, and its "
+           "place.")
+      .def("cut", &Forest::cut, "place"_a, "answering"_a, "n_jobs"_a,
+           "Grow this tree anew from the newer half of its own examples.")
+      .def_prop_ro("is_planted", &Forest::is_planted, "Whether there are trees.")
       .def("features", &Forest::features,
            nb::sig("def features(self) -> tuple[numpy.typing.NDArray[numpy.float64], "
                    "numpy.typing.NDArray[numpy.float64]]"),
@@ -737,6 +863,7 @@ NB_MODULE(_core, m) {
       .def_prop_ro("n_classes", &Forest::n_classes, "1 + the largest class code that was learned.")
       .def_prop_ro("label_deviation", &Forest::label_deviation,
                    "The standard deviation of the labels seen.");
+  bind_driver(m);
   bind_baselines(m);
 }
 

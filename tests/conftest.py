@@ -159,6 +159,33 @@ def real_data():
     return load
 
 
+@pytest.fixture(scope="session")
+def ray_cluster():
+    """Ray on this machine, for all tests of a session; skips where it is not installed."""
+    ray = pytest.importorskip("ray")
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        object_store_memory=256 << 20,
+        log_to_driver=False,
+        _node_ip_address="127.0.0.1",
+    )
+    yield ray
+    ray.shutdown()
+
+
+@pytest.fixture
+def one_process(monkeypatch):
+    """Forests on a cluster have their parts in this process."""
+    pytest.importorskip("ray")
+    from ray_in_one_process import OneProcess
+
+    monkeypatch.setattr("boundary_forest.ray.in_step.Crew", OneProcess)
+    monkeypatch.setattr("boundary_forest.ray.shards.Crew", OneProcess)
+    monkeypatch.setattr(OneProcess, "mortality", 0.0)
+    return OneProcess
+
+
 @pytest.fixture
 def told(monkeypatch, capsys):
     """told("stream", ...): the exit code, and what was said on stdout and on stderr."""

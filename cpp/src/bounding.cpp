@@ -17,6 +17,14 @@ void BoundaryForest::keep_within_bound(const Run& run) {
 
 // False if no tree has more than one example.
 bool BoundaryForest::cut_oldest(const Run& run) {
+  const auto [cut, oldest] = oldest_tree();
+  if (cut == trees_.size()) return false;
+  replace(cut, newer_half(*trees_[cut].tree), run);
+  return true;
+}
+
+// The first of those that have the oldest example, and its arrival; of trees with more than one.
+std::pair<std::size_t, Arrival> BoundaryForest::oldest_tree() const {
   const auto oldest_in = [&](const Grown& grown) {
     Arrival oldest = ~Arrival{0};
     if (grown.tree->size() > 1)
@@ -24,16 +32,10 @@ bool BoundaryForest::cut_oldest(const Run& run) {
         oldest = std::min(oldest, store_.arrival(grown.tree->example(v)));
     return oldest;
   };
-  std::size_t cut = trees_.size();
-  Arrival oldest = ~Arrival{0};
+  std::pair found{trees_.size(), ~Arrival{0}};
   for (std::size_t i = 0; i < trees_.size(); ++i)
-    if (const Arrival arrival = oldest_in(trees_[i]); arrival < oldest) {
-      oldest = arrival;
-      cut = i;
-    }
-  if (cut == trees_.size()) return false;
-  replace(cut, newer_half(*trees_[cut].tree), run);
-  return true;
+    if (const Arrival arrival = oldest_in(trees_[i]); arrival < found.second) found = {i, arrival};
+  return found;
 }
 
 std::vector<Slot> BoundaryForest::newer_half(const BoundaryTree& tree) const {

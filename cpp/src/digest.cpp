@@ -32,14 +32,14 @@ void absorb_example(Hash128& hash, const Params& params, std::span<const std::ui
 }
 
 // What later learning depends on besides trees and examples; 0 if that is nothing.
-Hash128 digest_of(const Adaptation& adaptation, const Params& params,
+Hash128 digest_of(const Adaptation& adaptation, const Adaptation& votes, const Params& params,
                   std::span<const std::uint64_t> label_keys) {
   const Window& window = adaptation.window;
-  if (adaptation.errors.empty() && !window.is_kept() && adaptation.renewed == 0) return {0, 0};
+  if (votes.errors.empty() && !window.is_kept() && adaptation.renewed == 0) return {0, 0};
   Hash128 hash = beginning;
-  absorb(hash, adaptation.rule);
-  for (const double error : adaptation.errors) absorb(hash, std::bit_cast<std::uint64_t>(error));
-  for (const double loss : adaptation.losses) absorb(hash, std::bit_cast<std::uint64_t>(loss));
+  absorb(hash, votes.rule);
+  for (const double error : votes.errors) absorb(hash, std::bit_cast<std::uint64_t>(error));
+  for (const double loss : votes.losses) absorb(hash, std::bit_cast<std::uint64_t>(loss));
   for (const LogWeight log : adaptation.settings->log_weights)
     absorb(hash, static_cast<std::uint64_t>(log));
   for (const Arrival a : window.last(Window::capacity))
@@ -50,7 +50,7 @@ Hash128 digest_of(const Adaptation& adaptation, const Params& params,
 
 }  // namespace
 
-Digest BoundaryForest::digest(std::span<const std::uint64_t> label_keys) {
+Digest BoundaryForest::digest(std::span<const std::uint64_t> label_keys, const Adaptation* votes) {
   const Reading reading(publication_);
   const Version& version = reading.version;
   const bool vote = params_.estimator == Estimator::shepard_vote;
@@ -83,7 +83,8 @@ Digest BoundaryForest::digest(std::span<const std::uint64_t> label_keys) {
     for (std::size_t half = 0; half < 2; ++half)
       digest.examples[half] += n_holders[slot] * hash[half];
   }
-  digest.adaptation = digest_of(version.adaptation, params_, label_keys);
+  const Adaptation& own = version.adaptation;
+  digest.adaptation = digest_of(own, votes == nullptr ? own : *votes, params_, label_keys);
   return digest;
 }
 

@@ -31,6 +31,14 @@ Slot ExampleStore::stage(const std::byte* rows, const double* labels, std::size_
   return first;
 }
 
+Slot ExampleStore::stage(const std::byte* rows, const double* labels,
+                         std::span<const Arrival> arrivals, const Ids& ids) {
+  const Slot first = stage(rows, labels, arrivals.size(), 0, ids);
+  for (std::size_t i = 0; i < arrivals.size(); ++i)
+    arrivals_[first + static_cast<Slot>(i)] = arrivals[i];
+  return first;
+}
+
 void ExampleStore::restore(std::size_t n, const SavedRows& rows, const double* labels,
                            const Arrival* arrivals, const Ids& ids) {
   labels_.grow_to(n);

@@ -6,6 +6,8 @@
 #include "boundary_forest/boundary_forest.hpp"
 #include "boundary_forest/rng.hpp"
 #include "boundary_forest/stack_memory.hpp"
+#include "boundary_forest/voting.hpp"
+#include "said.hpp"
 #include "sieves.hpp"
 
 namespace boundary_forest {
@@ -46,7 +48,7 @@ BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
   if (params.has_learned_weights)
     adaptation.window = Window(store_.row_bytes(), params.label_length, params.ids);
   if (params.vote_weights == VoteWeights::uniform) adaptation.rule = 1;
-  if (params.vote_weights == VoteWeights::automatic)
+  if (params.vote_weights == VoteWeights::automatic && !params.is_part())
     adaptation.errors.assign(
         vote_rules(params).size() * (params.forgets() ? 1 : params.label_length), 0.0);
   if (schedule_.judges()) adaptation.losses.assign(params.n_held(), 0.0);
@@ -210,7 +212,8 @@ void BoundaryForest::learn_offline(const RowsView& rows, const double* labels, c
       grow(grown, examples, order, epsilon_now(), sieves.of(*grown.tree), run);
     });
     close_block(first);
-    while (params_.max_stored > 0 && store_.n_living() > params_.max_stored && cut_oldest(run)) {
+    while (params_.max_stored > 0 && !params_.is_part() && store_.n_living() > params_.max_stored &&
+           cut_oldest(run)) {
     }
     publish();
   } catch (...) {
@@ -247,6 +250,15 @@ Table<double> BoundaryForest::estimate_then_learn(const RowsView& rows, const do
                             {.shares = votes(), .ranks = ranks, .ends = ends});
 }
 
+Ends BoundaryForest::ends_then_learn(const RowsView& rows, const double* labels, const Run& run,
+                                     std::size_t& learned, const Ids& ids) {
+  Learning learning = begin_learning();
+  if (progress_.seen == 0) throw std::logic_error("the forest has not learned anything yet");
+  Ends ends = blank_ends(rows.n, /*with_weights=*/false);
+  learn_rows(learning, rows, labels, ids, run, learned, {.ranks = {}, .ends = &ends});
+  return ends;
+}
+
 Table<double> BoundaryForest::answers_then_learn(const RowsView& rows, const double* labels,
                                                  const Run& run, std::size_t& learned,
                                                  const Ids& ids, Asked asked) {
@@ -261,13 +273,7 @@ Table<double> BoundaryForest::answers_then_learn(const RowsView& rows, const dou
   if (asked.shares) length = std::max(n_classes, asked.ranks.size());
   Table<double> out{rows.n, length};
   asked.out = &out;
-  if (asked.ends != nullptr) {
-    const std::size_t n_T = params_.n_held();
-    *asked.ends = {.arrivals = {rows.n, n_T},
-                   .labels = {rows.n, n_T * params_.label_length},
-                   .distances = {rows.n, n_T},
-                   .weights = {rows.n, n_T}};
-  }
+  if (asked.ends != nullptr) *asked.ends = blank_ends(rows.n, /*with_weights=*/true);
   learn_rows(learning, rows, labels, ids, run, learned, asked);
   return out;
 }
@@ -291,7 +297,7 @@ void BoundaryForest::learn_rows(Learning& learning, const RowsView& rows, const 
            schedule_.block_end(progress_.seen) - progress_.seen,
            bound_.block_end(progress_.seen, store_.n_living()) - progress_.seen});
       if (!planted()) n = std::min<std::size_t>(n, params_.n_T - progress_.seen);
-      if (asked.out != nullptr) n = std::min(n, answered_block_rows());
+      if (asked.any()) n = std::min(n, answered_block_rows());
       if (asked.replaces) {
         if (is_due_anew()) break;
         n = std::min<std::size_t>(n, std::max<Slot>(1, store_.n_living() - 2 * store_.n_marked()));
@@ -320,7 +326,7 @@ void BoundaryForest::learn_block(const RowsView& rows, const double* labels, con
   StackMemory memory;
   const bool trial = planted && schedule_.is_trial(progress_.seen);
   const bool judges = planted && schedule_.judges();
-  std::pmr::vector<Leaf> v(asked.out != nullptr || trial || judges ? rows.n * n_T : 0, &memory);
+  std::pmr::vector<Leaf> v(asked.any() || trial || judges ? rows.n * n_T : 0, &memory);
   if (planted) {
     BFTrain(first, rows.n, run, v.empty() ? nullptr : v.data());
   } else if (!v.empty()) {
@@ -331,9 +337,9 @@ void BoundaryForest::learn_block(const RowsView& rows, const double* labels, con
                   nearest_buffered(
                       queries, y, first + static_cast<Slot>(y), progress_.seen + y,
                       [&](Slot slot) { return slot >= first || store_.is_alive(slot); }, cost));
-    publication_.count_queries(cost);
+    if (params_.first_tree == 0) publication_.count_queries(cost);  // once for all parts
   }
-  if (asked.out != nullptr || judges) answer_and_judge(asked, begin, first, v, judges);
+  if (asked.any() || judges) answer_and_judge(asked, begin, first, v, judges);
   if (trial) try_votes(first, v);
   take_note_of(first, rows.n);
   progress_.seen += rows.n;
@@ -344,8 +350,9 @@ void BoundaryForest::learn_block(const RowsView& rows, const double* labels, con
     if (progress_.seen == params_.n_T) BFInitialization(run);
   }
   if (this->planted()) decide(run);
+  if (params_.is_part()) return;  // what follows needs all that is stored: see parts.cpp
   if (const Arrival step = schedule_.growing_step(progress_.seen); step > 0)
-    grow_successors(step, Schedule::growing_steps, run);
+    grow_successors(step, run, store_.size());
   if (this->planted()) keep_within_bound(run);
 }
 
@@ -356,15 +363,17 @@ void BoundaryForest::answer_and_judge(const Asked& asked, std::size_t begin, Slo
   StackMemory memory;
   Spread before(progress_.spread, &memory);
   std::vector<double> factors;
-  Ballot ballot = this->ballot(progress_.adaptation, factors);
+  Ballot ballot = ballot_of(progress_.adaptation, params_, factors);
   for (std::size_t y = 0; y * n_T < v.size(); ++y) {
     const std::span<const Leaf> v_y = v.subspan(y * n_T, n_T);
-    if (asked.out != nullptr) answer(asked, ballot, begin + y, v_y);
+    if (asked.any()) answer(asked, ballot, begin + y, v_y);
     if (!judges) continue;
     const double* label = store_.label(first + static_cast<Slot>(y));
-    judge(progress_.seen + y, label, v_y, before);
+    StackMemory memory_of_row;
+    const Said said(*this, v_y, &memory_of_row);
+    judge(progress_.seen + y, said.voices(), label, before, params_, progress_.adaptation);
     if (!votes()) before.add(label);
-    ballot = this->ballot(progress_.adaptation, factors);
+    ballot = ballot_of(progress_.adaptation, params_, factors);
   }
 }
 

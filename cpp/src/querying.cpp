@@ -10,6 +10,7 @@
 #include "boundary_forest/block_descent.hpp"
 #include "boundary_forest/boundary_forest.hpp"
 #include "boundary_forest/stack_memory.hpp"
+#include "boundary_forest/voting.hpp"
 #include "query_blocks.hpp"
 #include "remembering_descent.hpp"
 #include "sieves.hpp"
@@ -109,6 +110,23 @@ Table<Arrival> BoundaryForest::apply(const RowsView& rows, const Run& run) {
   return out;
 }
 
+Ends BoundaryForest::ends(const RowsView& rows, const Run& run) {
+  Reading reading(publication_);
+  Ends out = blank_ends(rows.n, /*with_weights=*/false);
+  for_each_answer(rows, run, reading, [&](std::size_t row, std::span<const Leaf> v) {
+    put_ends(out, Ballot{}, row, v);
+  });
+  return out;
+}
+
+Ends BoundaryForest::blank_ends(std::size_t n, bool with_weights) const {
+  const std::size_t n_T = params_.n_held();
+  return {.arrivals = {n, n_T},
+          .labels = {n, n_T * params_.label_length},
+          .distances = {n, n_T},
+          .weights = {n, with_weights ? n_T : 0}};
+}
+
 std::optional<Table<double>> BoundaryForest::predict(const RowsView& rows, const Run& run,
                                                      Ranks ranks) {
   return answers(rows, run, {.ranks = ranks});
@@ -129,21 +147,16 @@ std::optional<Table<double>> BoundaryForest::answers(const RowsView& rows, const
   Table<double> out{rows.n, length};
   asked.out = &out;
   std::vector<double> factors;
-  const Ballot ballot = this->ballot(reading.version.adaptation, factors);
+  const Ballot ballot = ballot_of(reading.version.adaptation, params_, factors);
   for_each_answer(rows, run, reading,
                   [&](std::size_t row, std::span<const Leaf> v) { answer(asked, ballot, row, v); });
   return out;
 }
 
-Ballot BoundaryForest::ballot(const Adaptation& adaptation, std::vector<double>& factors) const {
-  const VoteRule& rule = vote_rules(params_)[adaptation.rule];
-  if (!adaptation.losses.empty()) vote_factors(rule, adaptation.losses, params_, factors);
-  return {rule.power, factors};
-}
-
 void BoundaryForest::answer(const Asked& asked, const Ballot& ballot, std::size_t row,
                             std::span<const Leaf> v) const {
   if (asked.ends != nullptr) put_ends(*asked.ends, ballot, row, v);
+  if (asked.out == nullptr) return;
   const std::span<double> out = asked.out->row(row);
   if (!votes()) return E_label(v, ballot, out);
   StackMemory memory;
@@ -158,7 +171,8 @@ void BoundaryForest::put_ends(Ends& ends, const Ballot& ballot, std::size_t row,
                               std::span<const Leaf> v) const {
   StackMemory memory;
   std::ranges::copy(distances(v, &memory), ends.distances.row(row).begin());
-  std::ranges::copy(shares(v, ballot, &memory), ends.weights.row(row).begin());
+  if (ends.weights.columns > 0)
+    std::ranges::copy(shares(v, ballot, &memory), ends.weights.row(row).begin());
   auto arrival = ends.arrivals.row(row).begin();
   auto label = ends.labels.row(row).begin();
   for (const Leaf& v_i : v) {
@@ -174,11 +188,18 @@ std::pmr::vector<double> BoundaryForest::distances(std::span<const Leaf> v,
   return d;
 }
 
+std::pmr::vector<const double*> BoundaryForest::labels(std::span<const Leaf> v,
+                                                       std::pmr::memory_resource* memory) const {
+  std::pmr::vector<const double*> labels(v.size(), memory);
+  for (std::size_t i = 0; i < v.size(); ++i) labels[i] = store_.label(v[i].example);
+  return labels;
+}
+
 std::pmr::vector<Vote> BoundaryForest::E_vote(std::span<const Leaf> v, const Ballot& ballot,
                                               std::pmr::memory_resource* memory) const {
   std::pmr::vector<double> weights = distances(v, memory);
   const double sum = shepard_weights(weights, ballot);
-  return shepard_vote(v, weights, sum, store_, memory);
+  return shepard_vote(labels(v, memory), weights, sum, memory);
 }
 
 std::pmr::vector<double> BoundaryForest::shares(std::span<const Leaf> v, const Ballot& ballot,
@@ -203,7 +224,7 @@ void BoundaryForest::E_label(std::span<const Leaf> v, const Ballot& ballot,
   StackMemory memory;
   std::pmr::vector<double> weights = distances(v, &memory);
   const double sum = shepard_weights(weights, ballot);
-  shepard_mean(v, weights, sum, store_, out);
+  shepard_mean(labels(v, &memory), weights, sum, out);
 }
 
 namespace {
@@ -278,7 +299,7 @@ Paths BoundaryForest::paths(const RowsView& row) {
     path.places.values.assign(std::exchange(number, end), end);
   }
   std::vector<double> factors;
-  const Ballot ballot = this->ballot(version.adaptation, factors);
+  const Ballot ballot = ballot_of(version.adaptation, params_, factors);
   StackMemory memory;
   const std::pmr::vector<double> weights = shares(v, ballot, &memory);
   out.weights.assign(weights.begin(), weights.end());

@@ -84,21 +84,20 @@ void BoundaryForest::succeed(std::span<const std::uint32_t> places) {
   }
 }
 
-// A step of growing anew after the weights have changed: in each of `steps` steps some of the trees
+// A step of growing anew after the weights have changed: in each step some of the trees
 // get a successor with the new settings, and with the last all of these take over. A successor is grown
 // from all stored examples that it may learn, whichever tree has kept them, in the order of
-// hash64(seed, place, generation, arrival), and learns what arrives while it waits.
-void BoundaryForest::grow_successors(Arrival step, Arrival steps, const Run& run) {
+// hash64(seed, place, generation, arrival), and learns what arrives while it waits. Slots from `staged` on
+// have examples that other engines store (parts.cpp).
+void BoundaryForest::grow_successors(Arrival step, const Run& run, Slot staged) {
   const std::size_t n_T = params_.n_held();
-  const LogWeights& newest = progress_.adaptation.settings->log_weights;
   std::vector<Grown> anew;
   for (std::size_t i = 0; i < n_T; ++i) {
     const BoundaryTree& old = *trees_[i].tree;
-    const bool is_its_turn = old.place() * steps / params_.n_T + 1 == step;
-    if (is_its_turn && params_.is_lasting(old.place()) && old.settings()->log_weights != newest)
+    if (is_to_grow(old, step))
       anew.push_back(make_tree(old.place(), old.generation() + 1, progress_.adaptation.settings));
   }
-  grow_from_stored(anew, run);
+  grow_from_stored(anew, run, staged);
   trees_.reserve(trees_.size() + anew.size());
   for (Grown& grown : anew) {
     grown.answering = false;
@@ -107,14 +106,20 @@ void BoundaryForest::grow_successors(Arrival step, Arrival steps, const Run& run
   // By place, also among those that will succeed trees of a lifetime.
   std::sort(trees_.begin() + static_cast<std::ptrdiff_t>(n_T), trees_.end(),
             [](const Grown& a, const Grown& b) { return a.tree->place() < b.tree->place(); });
-  if (step == steps) take_over(/*lasting=*/true);
-  close_block(store_.size());
+  if (step == Schedule::growing_steps) take_over(/*lasting=*/true);
+  close_block(staged);
 }
 
-void BoundaryForest::grow_from_stored(std::span<Grown> anew, const Run& run) {
+bool BoundaryForest::is_to_grow(const BoundaryTree& old, Arrival step) const {
+  const bool is_its_turn = old.place() * Schedule::growing_steps / params_.n_T + 1 == step;
+  return is_its_turn && params_.is_lasting(old.place()) &&
+         old.settings()->log_weights != progress_.adaptation.settings->log_weights;
+}
+
+void BoundaryForest::grow_from_stored(std::span<Grown> anew, const Run& run, Slot staged) {
   if (anew.empty()) return;
   std::vector<Slot> slots;
-  for (const auto& [arrival, slot] : stored_by_arrival()) slots.push_back(slot);
+  for (const auto& [arrival, slot] : stored_by_arrival(staged)) slots.push_back(slot);
   const QueryRows examples(store_, slots);
   const Sieves sieves(examples, plain_, anew, [](const Grown& grown) { return &*grown.tree; });
   const std::size_t n_threads = params_.label_function ? 1 : threads(run);
@@ -170,12 +175,12 @@ void BoundaryForest::take_over(bool lasting) {
   std::erase_if(trees_, [](const Grown& grown) { return !grown.tree; });
 }
 
-// The examples that are stored as the learner sees it.
-std::vector<std::pair<Arrival, Slot>> BoundaryForest::stored_by_arrival() const {
+// The examples that are stored as the learner sees it, and those that are staged.
+std::vector<std::pair<Arrival, Slot>> BoundaryForest::stored_by_arrival(Slot staged) const {
   std::vector<std::pair<Arrival, Slot>> stored;
   stored.reserve(store_.n_living());
   for (Slot slot = 0; slot < store_.size(); ++slot)
-    if (store_.is_alive(slot)) stored.emplace_back(store_.arrival(slot), slot);
+    if (slot >= staged || store_.is_alive(slot)) stored.emplace_back(store_.arrival(slot), slot);
   std::sort(stored.begin(), stored.end());
   return stored;
 }

@@ -169,6 +169,48 @@ Within BoundaryForest::within(const RowsView& rows, double radius, const Search&
   return out;
 }
 
+// A part that has no trees yet has all that is stored anywhere.
+Candidates BoundaryForest::candidates(const RowsView& rows, std::size_t n, double radius,
+                                      const Search& search, const Run& run) {
+  std::unique_lock lock(block_, std::defer_lock);
+  if (search.allowed.by == Allowed::By::ids) lock.lock();
+  Reading reading(publication_);
+  Sought sought = this->sought(search, reading.version);
+  if (lock) lock.unlock();
+  sought.compared_only = reading.version.planted;
+  Candidates out;
+  std::vector<Slot> slots;
+  const auto put = [&](const Leaf& leaf) {
+    out.reduced.push_back(leaf.reduced);
+    out.distances.push_back(settings_->d->distance(leaf.reduced));
+    out.arrivals.push_back(store_.arrival(leaf.example));
+    slots.push_back(leaf.example);
+  };
+  if (n > 1 || !std::isinf(radius) || sought.exact || sought.is_filtered) {
+    for_each_search(rows, {.n = n, .farthest = radius}, sought, run, reading.cost,
+                    [&](std::size_t, const std::vector<Leaf>& found) {
+                      for (const Leaf& leaf : found) put(leaf);
+                      out.ends.push_back(slots.size());
+                    });
+  } else {
+    const std::size_t n_T = params_.n_held();
+    for_each_query_block(rows, run, [&](std::size_t, const QueryRows& queries) {
+      std::vector<Leaf> v(queries.size() * n_T);
+      BFQuery(queries, reading.version, v.data(), run, reading.cost);
+      for (std::size_t row = 0; row < queries.size(); ++row) {
+        const std::span<Leaf> v_row = std::span(v).subspan(row * n_T, n_T);
+        if (!are_alike(reading.version))
+          measure_alike(queries.position(row), reading.version, v_row, reading.cost);
+        put(nearest(v_row, store_));
+        out.ends.push_back(slots.size());
+      }
+    });
+  }
+  out.ids = store_.ids().blank(slots.size());
+  for (std::size_t i = 0; i < slots.size(); ++i) store_.ids().get(slots[i], out.ids, i);
+  return out;
+}
+
 // Of what was found, in order: as far as the limit goes.
 void BoundaryForest::cut(std::vector<Leaf>& found, const Limit& limit) const {
   if (found.size() > limit.n) found.resize(limit.n);
@@ -214,7 +256,8 @@ std::vector<Leaf> BoundaryForest::paper_search(const QueryRows& queries, std::si
   compared.erase(std::unique(compared.begin(), compared.end(), same), compared.end());
   const bool has_limit = limit.n <= sought.n_allowed;
   // Too few were met on the way, or there are no trees yet.
-  if (has_limit ? compared.size() < limit.n : !version.planted) {
+  const bool too_few = has_limit ? compared.size() < limit.n : !version.planted;
+  if (too_few && !sought.compared_only) {
     compared.clear();
     compared.reserve(sought.n_allowed);
     for (Slot slot = 0; slot < version.slots; ++slot) {

@@ -16,6 +16,7 @@ struct BoundaryForest::Sought {
   std::vector<std::uint8_t> allowed;  // by slot, if not all that are stored may be
   std::vector<Slot> slots;
   bool is_filtered = false;
+  bool compared_only = false;  // fewer than asked for are enough, as other engines have more
 };
 
 }  // namespace boundary_forest

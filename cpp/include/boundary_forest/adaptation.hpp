@@ -38,7 +38,7 @@ class Schedule {
       : n_T_(params.n_T),
         forgets_(params.forgets()),
         learns_weights_(params.has_learned_weights),
-        tries_votes_(params.vote_weights == VoteWeights::automatic) {}
+        tries_votes_(params.vote_weights == VoteWeights::automatic && !params.is_part()) {}
 
   bool is_doubling(Arrival seen) const { return seen > 0 && doubling_after(seen - 1) == seen; }
 

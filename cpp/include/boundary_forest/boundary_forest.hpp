@@ -104,7 +104,17 @@ struct Ends {
   Table<Arrival> arrivals;
   Table<double> labels;  // label_length columns a tree
   Table<double> distances;
-  Table<double> weights;  // shares of the answer: a row's sum to 1
+  Table<double> weights;  // shares of the answer: a row's sum to 1; or none
+};
+
+// What one engine of several has to say to a search: of row i, from number ends[i - 1] to ends[i]. They
+// are ranked by reduced distances, of which two may be the same distance.
+struct Candidates {
+  std::vector<std::uint64_t> ends;
+  std::vector<double> reduced;
+  std::vector<double> distances;
+  std::vector<Arrival> arrivals;
+  Ids ids;
 };
 
 struct Paths {
@@ -273,8 +283,35 @@ class BoundaryForest : private Forkable {
   std::uint32_t n_classes() const { return publication_.n_classes(); }
 
   // label_keys stands for class codes, which depend on the order in which classes were named; it is
-  // empty where labels are numbers.
-  Digest digest(std::span<const std::uint64_t> label_keys);
+  // empty where labels are numbers. `votes`: the rule, errors and losses that are kept elsewhere.
+  Digest digest(std::span<const std::uint64_t> label_keys, const Adaptation* votes = nullptr);
+
+  // Of an engine that holds a part of the trees (parts.cpp): what its trees say, and what they do where
+  // all trees, or all that is stored, must be known (forest_driver.hpp).
+  //
+  // The examples that the trees end at, without weights; and the same before each row is learned.
+  Ends ends(const RowsView& rows, const Run& run);
+  Ends ends_then_learn(const RowsView& rows, const double* labels, const Run& run,
+                       std::size_t& learned, const Ids& ids = {});
+  // Up to n of the examples that neighbors() would choose from, or those within a radius; nearest first.
+  Candidates candidates(const RowsView& rows, std::size_t n, double radius, const Search& search,
+                        const Run& run);
+  // Stored examples, which must all be there.
+  Examples examples(std::span<const Arrival> arrivals);
+  // The places whose trees are to be grown anew now, from all that is stored anywhere; and doing so, given
+  // what is not stored here, in order of arrival. Nobody may query meanwhile.
+  std::vector<std::uint32_t> places_to_grow();
+  void grow_part(const RowsView& rows, const double* labels, std::span<const Arrival> arrivals,
+                 const Ids& ids, const Run& run);
+  // The tree that is cut first if there is no more room: of the oldest example, by order among trees.
+  struct Oldest {
+    Arrival arrival;
+    bool answering;
+    std::uint32_t place;
+  };
+  std::optional<Oldest> oldest();
+  void cut(std::uint32_t place, bool answering, const Run& run);
+  bool is_planted() { return Reading(publication_).version.planted; }
 
   // The whole of a version, and putting it into a forest that is still empty. restore() believes
   // nothing: it throws std::invalid_argument where the arrays do not make a forest of these params.
@@ -347,6 +384,8 @@ class BoundaryForest : private Forkable {
   void E_label(std::span<const Leaf> v, const Ballot& ballot, std::span<double> out) const;
   std::pmr::vector<double> distances(std::span<const Leaf> v,
                                      std::pmr::memory_resource* memory) const;
+  std::pmr::vector<const double*> labels(std::span<const Leaf> v,
+                                         std::pmr::memory_resource* memory) const;
   // The share that each of them has in E's answer.
   std::pmr::vector<double> shares(std::span<const Leaf> v, const Ballot& ballot,
                                   std::pmr::memory_resource* memory) const;
@@ -359,12 +398,13 @@ class BoundaryForest : private Forkable {
     Ranks ranks;
     Ends* ends = nullptr;   // none: what answers are made of is not asked
     bool replaces = false;  // examples whose ids are known
+
+    bool any() const { return out != nullptr || ends != nullptr; }
   };
   void answer(const Asked& asked, const Ballot& ballot, std::size_t row,
               std::span<const Leaf> v) const;
+  Ends blank_ends(std::size_t n, bool with_weights) const;
   void put_ends(Ends& ends, const Ballot& ballot, std::size_t row, std::span<const Leaf> v) const;
-  // By the rule in use; `factors` must outlive it.
-  Ballot ballot(const Adaptation& adaptation, std::vector<double>& factors) const;
   std::optional<Table<double>> answers(const RowsView& rows, const Run& run, Asked asked);
   Table<double> answers_then_learn(const RowsView& rows, const double* labels, const Run& run,
                                    std::size_t& learned, const Ids& ids, Asked asked);
@@ -400,12 +440,11 @@ class BoundaryForest : private Forkable {
   void decide(const Run& run);
   void learn_weights(Arrival n_rows, const Run& run);
   void try_votes(Slot first, std::span<const Leaf> v);
-  std::uint8_t best_rule() const;
-  class Heard;
-  void judge(Arrival a, const double* label, std::span<const Leaf> v, const Spread& before);
+  class Said;
   std::shared_ptr<const TreeSettings> settings_with(const LogWeights& log_weights) const;
-  void grow_successors(Arrival step, Arrival steps, const Run& run);
-  void grow_from_stored(std::span<Grown> anew, const Run& run);
+  void grow_successors(Arrival step, const Run& run, Slot staged);
+  bool is_to_grow(const BoundaryTree& old, Arrival step) const;
+  void grow_from_stored(std::span<Grown> anew, const Run& run, Slot staged);
   void take_over(bool lasting);
   bool is_renewed(std::uint32_t place, Arrival birth) const;
   std::vector<std::uint32_t> own_order(const BoundaryTree& tree, std::span<const Slot> slots,
@@ -418,13 +457,14 @@ class BoundaryForest : private Forkable {
   Slot earliest_but(std::span<const char> forgotten) const;
   void keep_within_bound(const Run& run);
   bool cut_oldest(const Run& run);
+  std::pair<std::size_t, Arrival> oldest_tree() const;
   std::vector<Slot> newer_half(const BoundaryTree& tree) const;
   void replace(std::size_t i, std::span<const Slot> slots, const Run& run);
   void publish();
   void rollback();
   bool may_fail() const { return settings_->d->may_fail() || params_.label_function; }
   std::vector<Slot> slots_of(std::span<const Arrival> arrivals) const;
-  std::vector<std::pair<Arrival, Slot>> stored_by_arrival() const;
+  std::vector<std::pair<Arrival, Slot>> stored_by_arrival(Slot staged = nothing) const;
 
   template <class F>
   void for_each_tree(const Run& run, F&& f);

@@ -63,6 +63,9 @@ inline double shepard_weights(std::span<double> d, const Ballot& ballot) {
   return sum;
 }
 
+// Of the examples that the trees found: a label vector a tree.
+using Labels = std::span<const double* const>;
+
 struct Vote {
   std::uint32_t code;
   double share;
@@ -70,12 +73,11 @@ struct Vote {
 
 // The classes that the trees name, by code, and the share of the weights that each gets. There may
 // be many more classes than trees, so nothing here is as long as their list.
-inline std::pmr::vector<Vote> shepard_vote(std::span<const Leaf> v, std::span<const double> weights,
-                                           double sum, const ExampleStore& store,
-                                           std::pmr::memory_resource* memory) {
-  std::pmr::vector<std::uint64_t> by_code(v.size(), memory);  // the code, then the tree
-  for (std::size_t i = 0; i < v.size(); ++i)
-    by_code[i] = static_cast<std::uint64_t>(*store.label(v[i].example)) << 32 | i;
+inline std::pmr::vector<Vote> shepard_vote(Labels labels, std::span<const double> weights,
+                                           double sum, std::pmr::memory_resource* memory) {
+  std::pmr::vector<std::uint64_t> by_code(labels.size(), memory);  // the code, then the tree
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    by_code[i] = static_cast<std::uint64_t>(*labels[i]) << 32 | i;
   if (!std::is_sorted(by_code.begin(), by_code.end())) std::sort(by_code.begin(), by_code.end());
   std::pmr::vector<Vote> votes(memory);
   for (const std::uint64_t code_and_tree : by_code) {
@@ -104,13 +106,13 @@ inline const Vote& winner(std::span<const Vote> votes, Ranks ranks) {
 
 // The weighted mean of number j of the label vectors, where their sum overflows: it is taken in units
 // of 2^64, and kept between the least and the largest, beyond which rounding might lead.
-inline double large_mean(std::span<const Leaf> v, std::span<const double> weights, double sum,
-                         const ExampleStore& store, std::size_t j) {
+inline double large_mean(Labels labels, std::span<const double> weights, double sum,
+                         std::size_t j) {
   double total = 0.0;
   double least = std::numeric_limits<double>::infinity();
   double largest = -least;
-  for (std::size_t i = 0; i < v.size(); ++i) {
-    const double value = store.label(v[i].example)[j];
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const double value = labels[i][j];
     total += weights[i] * (value * 0x1p-64);
     least = std::fmin(least, value);
     largest = std::fmax(largest, value);
@@ -119,15 +121,13 @@ inline double large_mean(std::span<const Leaf> v, std::span<const double> weight
 }
 
 // The weighted mean of the label vectors.
-inline void shepard_mean(std::span<const Leaf> v, std::span<const double> weights, double sum,
-                         const ExampleStore& store, std::span<double> out) {
+inline void shepard_mean(Labels labels, std::span<const double> weights, double sum,
+                         std::span<double> out) {
   std::fill(out.begin(), out.end(), 0.0);
-  for (std::size_t i = 0; i < v.size(); ++i) {
-    const double* label = store.label(v[i].example);
-    for (std::size_t j = 0; j < out.size(); ++j) out[j] += weights[i] * label[j];
-  }
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    for (std::size_t j = 0; j < out.size(); ++j) out[j] += weights[i] * labels[i][j];
   for (std::size_t j = 0; j < out.size(); ++j)
-    out[j] = std::isfinite(out[j]) ? out[j] / sum : large_mean(v, weights, sum, store, j);
+    out[j] = std::isfinite(out[j]) ? out[j] / sum : large_mean(labels, weights, sum, j);
 }
 
 // Retrieval: the closest of the locally closest examples, the earliest among equals.

@@ -106,6 +106,10 @@ class ExampleStore {
   Slot stage(const std::byte* rows, const double* labels, std::size_t n, Arrival first_arrival,
              const Ids& ids = {}, std::size_t first_id = 0);
 
+  // Likewise, with these arrival numbers.
+  Slot stage(const std::byte* rows, const double* labels, std::span<const Arrival> arrivals,
+             const Ids& ids);
+
   // Puts n saved examples into a store that is empty; nobody holds them yet.
   void restore(std::size_t n, const SavedRows& rows, const double* labels, const Arrival* arrivals,
                const Ids& ids);

@@ -176,6 +176,9 @@ struct Params {
   bool forgets() const { return !lifetimes.empty(); }
   bool is_lasting(std::uint32_t place) const { return !forgets() || lifetimes[place] == 0; }
 
+  // Whether other engines hold the other trees: then what all trees decide together is not decided here
+  // (forest_driver.hpp).
+  bool is_part() const { return end_tree != 0; }
   std::uint32_t n_held() const { return (end_tree == 0 ? n_T : end_tree) - first_tree; }
 
   void validate() const {

@@ -59,6 +59,13 @@ def stream(
             "--live", help="With --durable: the source has new rows only, so none are skipped."
         ),
     ] = False,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            help="Grow the trees on a Ray cluster: local starts Ray on this machine.",
+            metavar="local|ADDRESS",
+        ),
+    ] = None,
     plain: o.Plain = False,
     forgetting: o.Forgetting = None,
     max_stored: o.MaxStored = None,
@@ -85,6 +92,7 @@ def stream(
         load=load,
         durable=durable,
         live=live,
+        cluster=ray,
         parameters=o.forest_parameters(
             trees,
             children,

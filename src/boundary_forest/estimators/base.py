@@ -22,7 +22,7 @@ from boundary_forest.estimators.batch import Batch, Recorder
 from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.copying import Parts, put_together, taken_apart
 from boundary_forest.estimators.element_type import ELEMENT_TYPES
-from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.fitted import Fitted, Forest, Settings, new_engine
 from boundary_forest.estimators.forgetting import forget_examples
 from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.estimators.learning import checked_batch, learn, prepared
@@ -139,6 +139,10 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         return self._fitted
 
     # Learning
+
+    def _new_engine(self, settings: Settings, labels: LabelPolicy) -> Forest:
+        """Return the engine that a forest begins to learn with."""
+        return new_engine(settings, labels)
 
     def check_params(self) -> None:
         """Raise the error that ``fit`` would raise for a parameter that cannot be used.
@@ -320,7 +324,7 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         self, fitted: Fitted | None, batch: Batch, how: str = "learn", with_ends: bool = False
     ) -> Any:
         return learn(
-            prepared(self, fitted, batch, may_be_known=how == "replace"),
+            prepared(self, fitted, batch, self._new_engine, may_be_known=how == "replace"),
             n_threads(self.n_jobs),
             self._become,
             how=how,

@@ -22,6 +22,7 @@ from boundary_forest.estimators.lifetimes import as_written, lifetimes_of
 from boundary_forest.estimators.metrics import canonical, engine_metric
 
 Forest = _core.Forest
+Driver = _core.Driver
 Tree = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 TREE_PARAMETERS = ("n_estimators", "max_children", "metric", "metric_params")
@@ -102,7 +103,9 @@ def _whole(value: Any) -> int | None:
 _WRITTEN = {"feature_weights": _weights, "forgetting": as_written, "max_stored": _whole}
 
 
-def new_engine(settings: Settings, labels: LabelPolicy) -> Forest:
+def new_engine(
+    settings: Settings, labels: LabelPolicy, trees: tuple[int, int] | None = None
+) -> Forest:
     """Return an engine that has learned nothing.
 
     Parameters
@@ -111,6 +114,9 @@ def new_engine(settings: Settings, labels: LabelPolicy) -> Forest:
         What its trees are to be grown with.
     labels : LabelPolicy
         What its labels mean.
+    trees : (int, int) or None, default=None
+        The trees that it holds, from the first up to but not including the second, if other
+        engines hold the others.
     """
     parts = dict(vars(settings))
     parts["metric"], parts["p"] = engine_metric(settings.metric, parts.pop("metric_params"))
@@ -125,6 +131,29 @@ def new_engine(settings: Settings, labels: LabelPolicy) -> Forest:
         lifetimes=lifetimes_of(adaptive["forgetting"], settings.n_estimators),
         max_stored=adaptive["max_stored"] or 0,
         search=adaptive["search"],
+        trees=trees,
+    )
+
+
+def new_driver(settings: Settings, labels: LabelPolicy) -> Driver:
+    """Return what decides for engines that hold parts of the trees.
+
+    Parameters
+    ----------
+    settings : Settings
+        Of the whole forest.
+    labels : LabelPolicy
+        What its labels mean.
+    """
+    adaptive = {**LATER_PARAMETERS, **settings.adaptive}
+    return Driver(
+        n_estimators=settings.n_estimators,
+        label_length=settings.label_length,
+        estimator=labels.rules["estimator"],
+        vote_weights=adaptive["weights"],
+        learns_weights=isinstance(adaptive["feature_weights"], str),
+        lifetimes=lifetimes_of(adaptive["forgetting"], settings.n_estimators),
+        max_stored=adaptive["max_stored"] or 0,
     )
 
 

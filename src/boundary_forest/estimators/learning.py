@@ -23,7 +23,7 @@ from boundary_forest.estimators.blocks import is_sparse, joined, row_blocks
 from boundary_forest.estimators.checking import checked_positions, first_positions
 from boundary_forest.estimators.element_type import as_rows, element_type_of
 from boundary_forest.estimators.errors import keeping, naming
-from boundary_forest.estimators.fitted import Fitted, Forest, Settings, new_engine
+from boundary_forest.estimators.fitted import Fitted, Forest, Settings
 from boundary_forest.estimators.ids import as_ids, check_kind, engine_ids, kind_of
 from boundary_forest.estimators.labels import LabelPolicy, NoLabels
 
@@ -95,7 +95,12 @@ class Prepared:
 
 
 def prepared(
-    estimator: Any, fitted: Fitted | None, batch: Batch, *, may_be_known: bool = False
+    estimator: Any,
+    fitted: Fitted | None,
+    batch: Batch,
+    make_engine: Callable[[Settings, LabelPolicy], Forest],
+    *,
+    may_be_known: bool = False,
 ) -> Prepared:
     """Return a batch ready to be learned, with an engine of its own if ``fitted`` is None.
 
@@ -124,7 +129,7 @@ def prepared(
         seed=drawn_seed(estimator.random_state),
         ids=kind,
     )
-    engine = new_engine(settings, policy)
+    engine = make_engine(settings, policy)
     if batch.ids is not None:
         engine.check_ids(engine_ids(batch.ids))
     return Prepared(batch, Fitted(engine, settings, policy, batch.feature_names), labels)

@@ -23,6 +23,7 @@ from boundary_forest.frames.problems import Problem
 from boundary_forest.session.events import Answered, Decided, Event, Refused
 from boundary_forest.session.notes import Progress, note_of
 from boundary_forest.session.opening import SNAPSHOT_BYTES, made_durable
+from boundary_forest.session.placing import placed
 from boundary_forest.session.predicting import NO_ANSWERS, predict, predict_then_learn
 from boundary_forest.session.sources.batches import Batch
 from boundary_forest.session.tracing import Trace
@@ -76,6 +77,8 @@ class Learner:
         and returns what a note should record of them.
     recorded : bool
         Whether answers come with the stored examples that they were made of.
+    cluster : str or None
+        Where a new forest is; see :class:`~boundary_forest.session.settings.Settings`.
     """
 
     def __init__(
@@ -91,6 +94,7 @@ class Learner:
         learning: bool = True,
         delivered: Callable[[], dict[str, int] | None] = lambda: None,
         recorded: bool = False,
+        cluster: str | None = None,
     ) -> None:
         self.options = options
         self.model = model
@@ -101,6 +105,7 @@ class Learner:
         self._learning = learning
         self._delivered = delivered
         self._recorded = recorded
+        self._cluster = cluster
         self._warmup = WarmUp(options, warmup, parameters, predicting=predicting, recorded=recorded)
         self._rows_a_call = FEWEST_ROWS
         # All rows, where an offline forest is fitted with them at the end
@@ -172,7 +177,7 @@ class Learner:
         table, numbers = self._warmup.table(), self._warmup.numbers()
         columns = self._warmup.decide()
         yield Decided(describe(columns), tuple(warnings_about(columns, table)))
-        forest = empty_forest(columns.task, **self._parameters)
+        forest = placed(empty_forest(columns.task, **self._parameters), self._cluster)
         self.model = FrameModel(forest, columns)
         rows = self._fates(table)
         for row in sorted(rows.problems):

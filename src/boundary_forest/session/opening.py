@@ -10,6 +10,7 @@ from boundary_forest.files.loading import load
 from boundary_forest.files.restoring import FRAME
 from boundary_forest.frames.model import FrameModel
 from boundary_forest.session.notes import Progress, note_of, progress_in
+from boundary_forest.session.placing import connect, placed
 from boundary_forest.session.problems import StreamError
 from boundary_forest.session.settings import Settings
 from boundary_forest.session.tracing import Trace
@@ -38,6 +39,11 @@ class Opened:
 
 def open_model(settings: Settings) -> Opened:
     """Return what a session with these settings starts with."""
+    if settings.cluster is not None and settings.durable is not None:
+        raise StreamError(
+            "a durable folder holds a forest of this process: use it without a cluster"
+        )
+    connect(settings.cluster)
     if settings.durable is None:
         return Opened(_loaded(settings), Progress())
     lock = reserve(settings.durable)
@@ -78,6 +84,7 @@ def _loaded(settings: Settings) -> FrameModel | None:
     settings.check_parameters(model.forest.get_params())
     if settings.threads is not None:
         model.forest.set_params(n_jobs=settings.threads)
+    model.forest = placed(model.forest, settings.cluster)
     return model
 
 

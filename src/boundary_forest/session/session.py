@@ -253,6 +253,7 @@ class Session:
             learning=settings.learning,
             delivered=lambda: self.answers if self.delivered is None else self.delivered(),
             recorded=self._recorder is not None,
+            cluster=settings.cluster,
         )
 
     def take(self, batch: Batch) -> Iterator[Event]:

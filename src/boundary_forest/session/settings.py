@@ -43,6 +43,9 @@ class Settings:
     live : bool
         Whether the source brings new rows only when a durable session is resumed, so that none
         must be skipped.
+    cluster : str or None
+        Where the forest is: None is this process, "local" actors of Ray on this machine, and all
+        else the address of a Ray cluster.
     predicting, learning : bool
         Whether rows are answered, and whether they are learned.
     """
@@ -64,6 +67,7 @@ class Settings:
     load: Path | None = None
     durable: Path | None = None
     live: bool = False
+    cluster: str | None = None
     predicting: bool = True
     learning: bool = True
 

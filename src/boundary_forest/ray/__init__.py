@@ -1,0 +1,26 @@
+"""The same forests on a Ray cluster: each actor holds some of the trees.
+
+For the same seed, forests and answers are those of the estimators in one process, by
+``fingerprint``. It needs Ray: ``pip install "boundary-forest[ray]"``.
+"""
+
+try:
+    import ray as _ray  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "ray":
+        raise
+    raise ModuleNotFoundError(
+        'boundary_forest.ray needs Ray: pip install "boundary-forest[ray]"', name="ray"
+    ) from error
+
+from boundary_forest.ray.classifier import BoundaryForestClassifier
+from boundary_forest.ray.errors import ForestLostError
+from boundary_forest.ray.neighbors import BoundaryForestNeighbors
+from boundary_forest.ray.regressor import BoundaryForestRegressor
+
+__all__ = [
+    "BoundaryForestClassifier",
+    "BoundaryForestNeighbors",
+    "BoundaryForestRegressor",
+    "ForestLostError",
+]

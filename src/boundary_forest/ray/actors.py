@@ -1,0 +1,315 @@
+"""Ray actors, each with an engine that holds a part of the trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import ray
+from numpy.typing import NDArray
+
+from boundary_forest.estimators.fitted import Settings, new_engine
+from boundary_forest.estimators.labels import LabelPolicy
+from boundary_forest.ray.errors import ActorLostError
+from boundary_forest.ray.part_files import read_part, write_part
+from boundary_forest.ray.shard_sums import weighed
+from boundary_forest.ray.states import State, Trees, chosen_ids, joined_ids, ranges
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What is asked of Ray for the actors of a forest.
+
+    Parameters
+    ----------
+    n_actors : int or None
+        How many actors; None is one for each processor that the cluster has for them.
+    num_cpus : float
+        Processors that each of them reserves.
+    resources : dict or None
+        Further resources that each of them reserves.
+    """
+
+    n_actors: int | None = None
+    num_cpus: float = 1
+    resources: dict[str, float] | None = None
+
+    def count(self) -> int:
+        """Return how many actors there are to be."""
+        if self.n_actors is not None:
+            return self.n_actors
+        processors = ray.cluster_resources().get("CPU", 1)
+        return max(1, int(processors / max(self.num_cpus, 0.01)))
+
+    def ranges(self, n_trees: int) -> list[Trees]:
+        """Return which trees each actor holds."""
+        n = self.count() if self.n_actors is not None else min(n_trees, self.count())
+        if n > n_trees:
+            raise ValueError(
+                f"n_actors={n} is more than n_estimators={n_trees}, and an actor holds at least "
+                "one tree"
+            )
+        return ranges(n_trees, n)
+
+    def start(self, *arguments: Any) -> Any:
+        """Return the handle of a new actor."""
+        return _Actor.options(num_cpus=self.num_cpus, resources=self.resources).remote(*arguments)
+
+
+class Part:
+    """An engine that holds a part of the trees, in a process of its own.
+
+    Parameters
+    ----------
+    settings : Settings
+        Of the whole forest.
+    labels : LabelPolicy
+        What its labels mean.
+    trees : (int, int) or None
+        Which trees it holds; None is all.
+    state : dict, str or None, default=None
+        What to begin with, or the file that has it.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        labels: LabelPolicy,
+        trees: Trees | None,
+        state: State | str | None = None,
+    ) -> None:
+        self._settings = settings
+        self._engine = new_engine(settings, labels, trees)
+        self._last: tuple[int, bool, Any] | None = None  # how rows were learned, and what was said
+        if state is not None:
+            self._engine.restore(read_part(state) if isinstance(state, str) else state)
+
+    def call(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Return what a method of the engine returns."""
+        return getattr(self._engine, method)(*arguments, **options)
+
+    def learn(self, first: int, ends: bool, rows: NDArray[Any], *arguments: Any) -> Any:
+        """Learn rows that come after ``first`` others; return the ends if they are asked for.
+
+        A call that is repeated, because another actor has died meanwhile, is answered as before.
+        """
+        seen = self._engine.seen
+        if self._last and self._last[:2] == (first, ends) and seen == first + len(rows):
+            return self._last[2]
+        if seen != first:
+            raise RuntimeError(f"{seen} rows were learned here, and not {first}")
+        method = self._engine.ends_then_learn if ends else self._engine.learn
+        said = method(rows, *arguments)
+        self._last = (first, ends, said)
+        return said
+
+    def save(self, path: str) -> None:
+        """Write the engine's state to a file."""
+        write_part(path, self.state())
+
+    def state(self, with_positions: bool = True) -> State:
+        """Return the engine's state."""
+        return dict(self._engine.snapshot().state(with_positions))
+
+    def stored(self) -> Any:
+        """Return the arrival numbers of the stored examples."""
+        snapshot = self._engine.snapshot()
+        return snapshot.arrivals(0, snapshot.size)
+
+    # Of a shard that has all trees, and every n-th example.
+
+    def learn_share(
+        self,
+        first: int,
+        step: int,
+        rows: NDArray[Any],
+        labels: NDArray[Any],
+        n_jobs: int,
+        ids: Any,
+    ) -> None:
+        """Learn every ``step``-th of these rows, from number ``first`` on."""
+        own = slice(first, None, step)
+        names = None if ids is None else ids[own]
+        if len(rows[own]):
+            self._engine.learn(
+                np.ascontiguousarray(rows[own]), np.ascontiguousarray(labels[own]), n_jobs, names
+            )
+
+    def sums(self, rows: NDArray[Any], n_jobs: int, n_classes: int, uniform: bool) -> Any:
+        """Return the sums of the trees' ends; None before there is an example."""
+        if self._engine.seen == 0:
+            return None
+        _, labels, distances = self._engine.ends(rows, n_jobs)
+        return weighed(labels, distances, n_classes, uniform=uniform)
+
+    def closest(self, rows: NDArray[Any], n: int, n_jobs: int, options: dict[str, Any]) -> Any:
+        """Return the n closest examples of each row, or as many as there are."""
+        n = min(n, self._n_allowed(options))
+        if n == 0:
+            none = np.empty(0)
+            return np.zeros(len(rows), np.uint64), none, none.astype(np.uint64), self._no_ids()
+        distances, arrivals, ids = self._engine.neighbors(rows, n, n_jobs, **options)
+        ends = np.arange(n, n * len(rows) + 1, n).astype(np.uint64)
+        flat = ids if isinstance(ids, list | None) else ids.ravel()
+        return ends, distances.ravel(), arrivals.ravel(), flat
+
+    def within(self, rows: NDArray[Any], radius: float, n_jobs: int, options: Any) -> Any:
+        """Return what the engine's ``within`` returns."""
+        return self._engine.within(rows, radius, n_jobs, **options)
+
+    def _n_allowed(self, options: dict[str, Any]) -> int:
+        if options.get("ids") is not None:
+            return len(self.known(options["ids"]))
+        stored = self.stored()
+        mask = options.get("mask")
+        if mask is None:
+            return len(stored)
+        return int(np.count_nonzero(mask[stored[stored < len(mask)]]))
+
+    def _no_ids(self) -> Any:
+        if self._settings.ids == "none":
+            return None
+        return [] if self._settings.ids == "text" else np.empty(0, np.int64)
+
+    def knows(self, ids: Any) -> list[bool]:
+        """Return of each id whether an example is stored here that has it."""
+        names = self.state(with_positions=False)["ids"] if self._engine.seen else []
+        there = set(names if isinstance(names, list) else names.tolist())
+        return [name in there for name in (ids if isinstance(ids, list) else ids.tolist())]
+
+    def stored_examples(self) -> Any:
+        """Return positions, labels, arrivals and ids of all stored examples."""
+        return self._engine.examples(self.stored())
+
+    def get(self, name: str) -> Any:
+        """Return an attribute of the engine."""
+        return getattr(self._engine, name)
+
+    def known(self, ids: Any) -> Any:
+        """Return the arrival numbers of the stored examples that have one of these ids."""
+        state = self.state(with_positions=False)
+        wanted = set(ids if isinstance(ids, list) else ids.tolist())
+        names = state["ids"] if isinstance(state["ids"], list) else state["ids"].tolist()
+        return state["arrivals"][[name in wanted for name in names]]
+
+    def grow(self, n_jobs: int, *shared: tuple[Any, ...]) -> None:
+        """Grow trees anew from what is stored here, and from what other actors share.
+
+        Parameters
+        ----------
+        n_jobs : int
+            Threads.
+        *shared : (positions, labels, arrivals, ids)
+            Of the others; what is stored here too is left out.
+        """
+        width, length = self._settings.n_features, self._settings.label_length
+        none = (
+            np.empty((0, width), self._settings.element_type),
+            np.empty((0, length)),
+            np.empty(0, np.uint64),
+            None,
+        )
+        positions, labels, arrivals = (
+            np.concatenate([part[j] for part in (none, *shared)]) for j in range(3)
+        )
+        order = np.argsort(arrivals)
+        order = order[~np.isin(arrivals[order], self.stored())]
+        ids = chosen_ids(joined_ids([part[3] for part in shared]), order) if shared else None
+        self._engine.grow(positions[order], labels[order], arrivals[order], n_jobs, ids)
+
+
+_Actor: Any = ray.remote(Part)
+
+
+class Crew:
+    """The actors of one forest, in the order of their trees.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        What each of them needs.
+    settings, labels
+        As for :class:`Part`.
+    trees : list of (int, int) or None
+        Which trees each holds; None is all of its own.
+    states : sequence of dict, str or None
+        What each begins with, or the file that has it; None: nothing.
+
+    Attributes
+    ----------
+    trees : list of (int, int)
+        Which trees each holds.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: Settings,
+        labels: LabelPolicy,
+        trees: Sequence[Trees | None],
+        states: Sequence[State | str | None],
+    ) -> None:
+        self.trees: list[Any] = list(trees)
+        self._cluster = cluster
+        self._made_of = (settings, labels)
+        self._actors: list[Any] = [None] * len(trees)
+        for i, state in enumerate(states):
+            self.start(i, state)
+
+    def __len__(self) -> int:
+        return len(self._actors)
+
+    def start(self, i: int, state: State | str | None) -> None:
+        """Start an actor in place of the one that was there."""
+        self._actors[i] = self._cluster.start(*self._made_of, self.trees[i], state)
+
+    def stop(self) -> None:
+        """End all actors."""
+        for actor in self._actors:
+            ray.kill(actor)
+
+    def put(self, value: Any) -> Any:
+        """Return a reference to a value that all actors can read: it is kept once for all."""
+        return ray.put(value)
+
+    def submit(
+        self, method: str, *arguments: Any, only: Sequence[int] | None = None, **options: Any
+    ) -> list[Any]:
+        """Have all actors, or only some, call a method; return what stands for the results."""
+        chosen = range(len(self)) if only is None else only
+        return [(i, getattr(self._actors[i], method).remote(*arguments, **options)) for i in chosen]
+
+    def results(self, pending: list[Any]) -> list[Any]:
+        """Return results; what an actor raised is raised as it was there.
+
+        All are waited for, so that none of the actors is still at work. If some have died,
+        ActorLostError says which.
+        """
+        results, lost, failed = [], [], None
+        for i, reference in pending:
+            try:
+                results.append(ray.get(reference))
+            except _LOST as error:
+                lost.append(i)
+                failed = error
+            except ray.exceptions.RayTaskError as error:
+                cause = error.cause
+                if isinstance(cause, _LOST):  # of an actor whose results this one was to use
+                    lost.append(i)
+                    failed = error
+                elif not lost:
+                    failed = cause if isinstance(cause, Exception) else error
+        if lost:
+            raise ActorLostError(lost) from failed
+        if failed is not None:
+            raise failed
+        return results
+
+    def ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
+        """Have all actors, or only some, call a method; return the results."""
+        return self.results(self.submit(method, *arguments, **options))
+
+
+_LOST = (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError)

@@ -1,0 +1,396 @@
+"""What the estimators on a cluster have beyond those in one process."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import replace
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar, Self, cast
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.fitted import Fitted, Forest, Settings
+from boundary_forest.estimators.labels import LabelPolicy
+from boundary_forest.estimators.lifetimes import lifetimes_of
+from boundary_forest.estimators.searching import GRAPH
+from boundary_forest.ray.actors import Cluster
+from boundary_forest.ray.checkpoint import DRIVER, Checkpoint, opened
+from boundary_forest.ray.engine import SpreadForest
+from boundary_forest.ray.shard_votes import ShardedForest
+from boundary_forest.ray.shards import ShardedIndex
+from boundary_forest.ray.streaming import Progress, is_dataset, parts_of
+
+CLUSTER_CONSTRAINTS: dict[str, list[Any]] = {
+    "n_actors": [Interval(Integral, 1, None, closed="left"), None],
+    "num_cpus": [Interval(Real, 0, None, closed="left")],
+    "resources": [dict, None],
+    "checkpoint_dir": [str, os.PathLike, None],
+    "checkpoint_rows": [Interval(Integral, 1, None, closed="left")],
+    "shard_by": [StrOptions({"trees", "examples"})],
+}
+CLUSTER_PARAMETERS = tuple(CLUSTER_CONSTRAINTS)
+
+
+class ClusterMixin(BaseBoundaryForest):
+    """Adds actors to an estimator: its engine is a :class:`SpreadForest`.
+
+    Attributes
+    ----------
+    local : type
+        The estimator in one process.
+    """
+
+    local: ClassVar[type[BaseBoundaryForest]]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._parameter_constraints = {**cls._parameter_constraints, **CLUSTER_CONSTRAINTS}
+
+    n_actors: int | None
+    num_cpus: float
+    resources: dict[str, float] | None
+    checkpoint_dir: str | os.PathLike[str] | None
+    checkpoint_rows: int
+
+    _checkpoint: Checkpoint | None = None
+
+    def check_params(self) -> None:
+        """Raise the error that ``fit`` would raise for a parameter that cannot be used."""
+        super().check_params()
+        if callable(self.metric):
+            raise ValueError(
+                f"metric must be the name of a metric on a cluster, got {self.metric!r}: other "
+                "processes cannot be trusted to have the same function"
+            )
+        if self.checkpoint_dir is not None and self.offline:
+            raise ValueError(
+                "offline=True cannot be used with checkpoint_dir: a journal is learned row by row"
+            )
+        if self._is_sharded():
+            _check_shards(self.get_params(deep=False))
+            return
+        n = self.n_actors
+        if n is not None and n > self.n_estimators:
+            raise ValueError(
+                f"n_actors={n} is more than n_estimators={self.n_estimators}, and an actor holds "
+                "at least one tree"
+            )
+
+    def to_local(self) -> Any:
+        """Return the same forest in this process.
+
+        Returns
+        -------
+        forest : estimator
+            The estimator of the same name of ``boundary_forest``, with the same fingerprint.
+        """
+        forest = self.local(**self._local_parameters())
+        with self.learning_paused():
+            fitted = self._fitted
+            if fitted is not None:
+                engine = spread_engine(fitted).gathered()
+                # Its table of classes belongs to one engine.
+                forest.fitted = replace(fitted, engine=engine, labels=deepcopy(fitted.labels))
+        return forest
+
+    @classmethod
+    def from_local(cls, forest: Any, **cluster: Any) -> Self:
+        """Return the same forest on a cluster.
+
+        Parameters
+        ----------
+        forest : estimator
+            The estimator of the same name of ``boundary_forest``, fitted or not; it is not changed.
+        **cluster
+            ``n_actors`` and the other parameters that only the class on a cluster has.
+        """
+        if type(forest) is not cls.local:
+            raise TypeError(
+                f"forest must be a boundary_forest.{cls.local.__name__}, got a "
+                f"{type(forest).__name__}"
+            )
+        spread = cls(**forest.get_params(deep=False), **cluster)
+        spread.check_params()
+        with forest.learning_paused():
+            fitted: Fitted | None = forest.fitted
+            if fitted is not None:
+                try:
+                    spread._take_over(fitted)
+                except BaseException:
+                    spread.close()
+                    raise
+        return spread
+
+    @classmethod
+    def from_checkpoint(
+        cls, checkpoint_dir: str | os.PathLike[str], *, n_actors: int | None = None, **cluster: Any
+    ) -> Self:
+        """Return the forest that another driver has left, with all that it had acknowledged.
+
+        Parameters
+        ----------
+        checkpoint_dir : str or path-like
+            The folder; nobody else may have it open.
+        n_actors : int or None, default=None
+            How many actors; None is as many as there were.
+        **cluster
+            The other parameters that only the class on a cluster has.
+
+        Raises
+        ------
+        JournalError, ModelFileError
+            If the folder is open elsewhere, or damaged.
+        """
+        folder = Path(checkpoint_dir)
+        if not (folder / DRIVER).exists():
+            raise FileNotFoundError(f"{folder} has no forest: begin one with checkpoint_dir")
+        forest: Self | None = None
+        checkpoint = Checkpoint(folder, lambda: 0 if forest is None else forest.examples_seen)
+        try:
+            found = opened(checkpoint, cls.__name__, cls.label_policy, set(_local_names(cls)))
+            if n_actors is None and checkpoint.latest is not None:
+                n_actors = len(checkpoint.latest.trees)
+            chosen = {"n_actors": n_actors, "checkpoint_dir": checkpoint_dir, **cluster}
+            forest = cls(**found.parameters, **chosen)
+            forest.check_params()
+            forest._checkpoint = checkpoint
+            if found.settings is not None and found.labels is not None:
+                engine = forest._spread_engine(found.settings, found.labels, None)
+                forest._fitted = Fitted(engine, found.settings, found.labels, found.feature_names)
+            for batch in checkpoint.batches():
+                if batch is None:
+                    spread_engine(forest._learned()).renew()
+                else:
+                    forest.learn_batch(batch)
+            forest.record_with(checkpoint)
+            if checkpoint.latest is not None and forest._fitted is not None:
+                held = spread_engine(forest._fitted).trees
+                if held != checkpoint.latest.trees:
+                    forest.save_checkpoint()
+        except BaseException:
+            checkpoint.close()
+            raise
+        return forest
+
+    def save_checkpoint(self) -> Self:
+        """Have all actors write snapshots, which make the journal before them needless.
+
+        It happens by itself after every ``checkpoint_rows`` examples.
+
+        Returns
+        -------
+        self : estimator
+        """
+        checkpoint = self._checkpoint
+        if checkpoint is None:
+            raise ValueError("checkpoint_dir is None, or nothing was learned yet")
+        with self.learning_paused():
+            fitted = self._learned()
+            engine = spread_engine(fitted)
+            checkpoint.save(
+                type(self).__name__, self._local_parameters(), fitted, engine.trees, engine
+            )
+        return self
+
+    def close(self) -> None:
+        """End the actors, and let others open ``checkpoint_dir``."""
+        with self.learning_paused():
+            if self._fitted is not None:
+                spread_engine(self._fitted).stop()
+            if self._checkpoint is not None:
+                self._checkpoint.close()
+            self.record_with(None)
+            self._fitted = self._checkpoint = None
+
+    def save(
+        self, path: str | os.PathLike[str], *, attachments: Mapping[str, Any] | None = None
+    ) -> None:
+        """Gather the forest, and save it to one file that ``boundary_forest.load`` opens.
+
+        Parameters
+        ----------
+        path, attachments
+            As for the estimator in one process.
+        """
+        self.to_local().save(path, attachments=attachments)
+
+    def _local_parameters(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _local_names(type(self))}
+
+    def _learn(self, X: Any, y: Any, *, reset: bool = False, **more: Any) -> tuple[Fitted, Any]:
+        if is_dataset(X):
+            return self._learn_dataset(X, y, reset=reset, **more)
+        if self.checkpoint_dir is not None and self._recorder is None:
+            self.check_params()
+            self._open_checkpoint()
+        if self._checkpoint is not None and self._fitted is None:
+            reset = False  # there is nothing to forget
+        result = super()._learn(X, y, reset=reset, **more)
+        if self._checkpoint is not None and self._checkpoint.n_rows >= self.checkpoint_rows:
+            try:
+                self.save_checkpoint()
+            except OSError as error:  # what was learned is safe in the journal all the same
+                warnings.warn(
+                    f"no snapshot could be saved ({error}); the journal is kept, and it will be "
+                    "tried again after the next batch",
+                    RuntimeWarning,
+                    stacklevel=3,
+                )
+        return result
+
+    def _learn_dataset(
+        self,
+        dataset: Any,
+        y: Any,
+        *,
+        reset: bool,
+        classes: Any = None,
+        ids: Any = None,
+        how: str = "learn",
+        with_ends: bool = False,
+    ) -> tuple[Fitted, Any]:
+        """Learn a dataset part by part; what was learned before an error stays."""
+        if how != "learn":
+            raise TypeError(
+                f"X is a Dataset, and {how} returns an answer for each row: call it with arrays, "
+                "for example of dataset.iter_batches()"
+            )
+        if self.offline:
+            raise ValueError(
+                "offline=True shows every tree all rows in an order of its own, and a Dataset is "
+                "streamed: set offline=False, or give arrays"
+            )
+        progress, n = Progress(), 0
+        options = {} if classes is None else {"classes": classes}
+        try:
+            for part in parts_of(dataset, y, ids):
+                self._learn(part.X, part.y, reset=reset, ids=part.ids, **options)
+                reset, options, n = False, {}, n + len(part.X)
+                progress.add(len(part.X))
+        except Exception as error:
+            error.add_note(f"{n:,} rows of the dataset were learned before this, and are kept")
+            raise
+        finally:
+            progress.close()
+        if n == 0:
+            raise ValueError("X is a Dataset without any row")
+        return self._learned(), None
+
+    def _open_checkpoint(self) -> None:
+        assert self.checkpoint_dir is not None
+        checkpoint = Checkpoint(Path(self.checkpoint_dir), lambda: self.examples_seen)
+        try:
+            checkpoint.check_new()
+        except BaseException:
+            checkpoint.close()
+            raise
+        self._checkpoint = checkpoint
+        self.record_with(checkpoint)
+
+    def _is_sharded(self) -> bool:
+        by_examples = getattr(self, "shard_by", None) == "examples"
+        return by_examples or getattr(self, "search", None) == GRAPH
+
+    def _cluster(self) -> Cluster:
+        return Cluster(self.n_actors, self.num_cpus, self.resources)
+
+    def _new_engine(self, settings: Settings, labels: LabelPolicy) -> Forest:
+        if self._checkpoint is not None and self._recorder is not None:
+            self._checkpoint.begin(type(self).__name__, self._local_parameters(), settings.seed)
+        return self._spread_engine(settings, labels, None)
+
+    def _spread_engine(
+        self, settings: Settings, labels: LabelPolicy, state: dict[str, Any] | None
+    ) -> Forest:
+        cluster = self._cluster()
+        if self._is_sharded():
+            if labels.rules["estimator"] == "nearest":
+                return cast(Forest, ShardedIndex(settings, labels, cluster, state))
+            if state is not None:
+                raise ValueError(
+                    "a forest is spread out by its trees: from_local needs shard_by='trees'"
+                )
+            return cast(Forest, ShardedForest(settings, labels, cluster))
+        _check_lasting(settings, cluster)
+        # It has the methods of the compiled engine that estimators call.
+        return cast(Forest, SpreadForest(settings, labels, cluster, state, self._checkpoint))
+
+    def _take_over(self, fitted: Fitted) -> None:
+        """Take over what an estimator in one process has learned."""
+        if self.checkpoint_dir is not None:
+            self._open_checkpoint()
+        state = fitted.engine.snapshot().state()
+        labels = deepcopy(fitted.labels)  # its table of classes belongs to one engine
+        engine = self._spread_engine(fitted.settings, labels, state)
+        self._fitted = replace(fitted, engine=engine, labels=labels)
+        if self._checkpoint is not None:
+            settings = fitted.settings
+            self._checkpoint.begin(type(self).__name__, self._local_parameters(), settings.seed)
+            self.save_checkpoint()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state.pop("_checkpoint", None)  # which is this process's alone
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if self._fitted is not None:
+            self.checkpoint_dir = None  # of the forest that this one is a copy of
+            self._take_over(self._fitted)
+
+
+def _local_names(kind: type[ClusterMixin]) -> list[str]:
+    return [name for name in kind().get_params(deep=False) if name not in CLUSTER_PARAMETERS]
+
+
+def spread_engine(fitted: Fitted) -> SpreadForest:
+    """Return the engine of a fitted estimator on a cluster."""
+    return cast(SpreadForest, fitted.engine)
+
+
+def _check_shards(parameters: Mapping[str, Any]) -> None:
+    """Refuse what needs all examples in one place."""
+    other = "search='paper'" if "search" in parameters else "shard_by='trees'"
+    refused: dict[str, Any] = {
+        "checkpoint_dir": (None,),
+        "offline": (False,),
+        "weights": ("distance", "uniform"),
+        "forgetting": (None,),
+        "max_stored": (None,),
+    }
+    for name, allowed in refused.items():
+        if name in parameters and not any(parameters[name] is one for one in allowed):
+            if isinstance(parameters[name], str) and parameters[name] in allowed:
+                continue
+            raise ValueError(
+                f"{name}={parameters[name]!r} is not available where a forest is sharded by "
+                f"examples: use {other}"
+            )
+    if isinstance(parameters.get("feature_weights"), str):
+        raise ValueError(
+            "feature_weights='learned' is not available where a forest is sharded by examples, as "
+            f"shards would measure differently: use {other}"
+        )
+
+
+def _check_lasting(settings: Settings, cluster: Cluster) -> None:
+    """Refuse actors none of whose trees lives for ever, where weights are learned for such trees.
+
+    Weights are learned beginning with those that these trees have.
+    """
+    if not isinstance(settings.adaptive.get("feature_weights"), str):
+        return
+    lifetimes = lifetimes_of(settings.adaptive.get("forgetting"), settings.n_estimators)
+    for first, end in cluster.ranges(settings.n_estimators) if 0 in lifetimes else ():
+        if 0 not in lifetimes[first:end]:
+            raise ValueError(
+                f"of the trees {first} to {end - 1} none lives for ever, and with "
+                "feature_weights='learned' every actor needs one that does: choose a smaller "
+                "n_actors"
+            )

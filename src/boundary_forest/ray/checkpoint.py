@@ -1,0 +1,365 @@
+"""What survives of a forest on a cluster: one journal, and a snapshot of each actor.
+
+``checkpoint_dir`` is a folder that all nodes see. The driver writes every batch to its journal
+before it is learned. From time to time each actor writes the state of its trees to a file of its
+own; then the driver writes ``driver.bf``, which names these files and the last operation of the
+journal that they include, and only with that they count. Learning is deterministic, so that the
+snapshot and the journal give what was lost: one actor's trees, or all of it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boundary_forest.durable.batches import packed_parts, unpacked
+from boundary_forest.durable.interrupts import Interrupts
+from boundary_forest.durable.journal import Journal
+from boundary_forest.durable.locking import FolderLock, reserve
+from boundary_forest.durable.operations import RENEW
+from boundary_forest.estimators.batch import Batch
+from boundary_forest.estimators.blocks import row_blocks
+from boundary_forest.estimators.element_type import as_rows
+from boundary_forest.estimators.errors import JournalError
+from boundary_forest.estimators.fitted import Fitted, Settings
+from boundary_forest.estimators.ids import engine_ids
+from boundary_forest.estimators.labels import LabelPolicy
+from boundary_forest.files import ModelFile, remove_unfinished, write_model
+from boundary_forest.files.values import (
+    column_arrays,
+    read_column,
+    read_parameters,
+    written_parameters,
+)
+from boundary_forest.ray.errors import ForestLostError
+from boundary_forest.ray.states import State, Trees
+
+DRIVER, JOURNAL = "driver.bf", "journal.sqlite"
+_DRIVER_ARRAYS = ("spread", "vote_errors", "tree_losses")
+_DRIVER_NUMBERS = ("seen", "n_classes", "planted", "vote_power")
+
+
+class Rows(NamedTuple):
+    """Examples of the journal as the engine takes them."""
+
+    first: int
+    X: NDArray[Any]
+    labels: NDArray[np.float64]
+    ids: Any
+
+
+class Snapshot(NamedTuple):
+    """What the files of a folder hold.
+
+    Attributes
+    ----------
+    included : int
+        The last operation of the journal that they include.
+    trees : list of (int, int)
+        Which trees the parts hold.
+    parts : list of str
+        Their files.
+    driver : dict
+        The driver's state.
+    """
+
+    included: int
+    trees: list[Trees]
+    parts: list[str]
+    driver: State
+
+
+class Checkpoint:
+    """The folder of one forest, which records what it learns.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder; it is made if it is not there.
+    seen : callable
+        Returns how many examples the forest has learned.
+
+    Attributes
+    ----------
+    folder : Path
+        The folder.
+    latest : Snapshot or None
+        The last snapshot that counts.
+    """
+
+    def __init__(self, folder: Path, seen: Callable[[], int]) -> None:
+        self.folder = folder
+        self._seen = seen
+        self.latest: Snapshot | None = None
+        self._lock: FolderLock = reserve(folder)
+        self._is_broken = False
+        try:
+            remove_unfinished(folder)
+            self._journal = Journal(folder / JOURNAL)
+        except BaseException:
+            self._lock.release()
+            raise
+        self.identity = self._journal.identity
+
+    @property
+    def n_rows(self) -> int:
+        """How many examples the journal has since the last snapshot."""
+        return self._journal.n_rows
+
+    def close(self) -> None:
+        """Let others open the folder."""
+        self._journal.close()
+        self._lock.release()
+
+    # Writing
+
+    def check_new(self) -> None:
+        """Refuse a folder that has a forest already."""
+        if self._journal.last > 0 or self._has_snapshot():
+            raise JournalError(
+                f"{self.folder} has a forest: continue it with from_checkpoint, or choose another "
+                "checkpoint_dir"
+            )
+
+    def _has_snapshot(self) -> bool:
+        """Whether files of actors count; without the driver's word they are what a crash left."""
+        if not (self.folder / DRIVER).exists():
+            return False
+        with ModelFile(self.folder / DRIVER) as file, file.checking("document"):
+            return file.document["checkpoint"]["parts"] is not None
+
+    def begin(self, name: str, parameters: dict[str, Any], seed: int) -> None:
+        """Write down what forest the folder is to hold.
+
+        Parameters
+        ----------
+        name : str
+            The estimator's.
+        parameters : dict
+            Its parameters, without those of the cluster.
+        seed : int
+            The seed that was drawn.
+        """
+        self._write(self._document(name, parameters, seed), {})
+
+    @contextmanager
+    def recording(self, batch: Batch) -> Iterator[Iterable[Batch]]:
+        """Return a context inside which a batch is learned, after it was written down.
+
+        Parameters
+        ----------
+        batch : Batch
+            What a call was given, checked.
+        """
+        self._check()
+        try:
+            self._journal.append(batch.first, packed_parts(batch), None)
+            yield [batch]
+        except ForestLostError:
+            self._is_broken = True  # the journal has all of it
+            raise
+        except BaseException:
+            with Interrupts():
+                self._journal.truncate(self._seen())
+            raise
+
+    @contextmanager
+    def renewing(self) -> Iterator[None]:
+        """Return a context inside which trees are renewed, after that was written down."""
+        self._check()
+        self._journal.append_renewal(self._seen())
+        try:
+            yield
+        except BaseException:
+            self._is_broken = True
+            raise
+
+    def save(
+        self, name: str, parameters: dict[str, Any], fitted: Fitted, trees: list[Trees], engine: Any
+    ) -> None:
+        """Have actors and driver write a snapshot, and empty the journal that it makes needless.
+
+        Parameters
+        ----------
+        name, parameters
+            As for ``begin``.
+        fitted : Fitted
+            What was learned.
+        trees : list of (int, int)
+            Which trees the actors hold.
+        engine : SpreadForest
+            Has the actors write, and gives the driver's state.
+        """
+        included = self._journal.last
+        files = [f"part-{included}-{first}-{end}.bf" for first, end in trees]
+        engine.save_parts([str(self.folder / name) for name in files])
+        driver, settings = engine.driver_state(), fitted.settings
+        labels, columns = fitted.labels.saved(driver["n_classes"])
+        document = self._document(name, parameters, settings.seed)
+        document["checkpoint"] |= {
+            "operation": included,
+            "trees": trees,
+            "parts": files,
+            "driver": {name: driver[name] for name in _DRIVER_NUMBERS},
+            "labels": labels,
+            "columns": sorted(columns),
+            "in_use": written_parameters(fitted.parameters),
+            "has_feature_names": fitted.feature_names is not None,
+            "settings": {
+                name: getattr(settings, name)
+                for name in ("element_type", "n_features", "label_length", "ids")
+            },
+        }
+        arrays = {name: driver[name] for name in _DRIVER_ARRAYS}
+        if fitted.feature_names is not None:
+            arrays |= column_arrays("feature_names", fitted.feature_names)
+        for column, values in columns.items():
+            arrays |= column_arrays(column, values)
+        self._write(document, arrays)
+        self.latest = Snapshot(included, trees, [str(self.folder / name) for name in files], driver)
+        self._journal.forget(included)
+        self._remove_older(set(files))
+
+    def _document(self, name: str, parameters: dict[str, Any], seed: int) -> dict[str, Any]:
+        parameters = {**parameters, "random_state": seed}
+        return {
+            "checkpoint": {
+                "estimator": name,
+                "parameters": written_parameters(parameters),
+                "journal": self.identity,
+                "operation": 0,
+                "parts": None,
+            }
+        }
+
+    def _write(self, document: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        write_model(self.folder / DRIVER, document, arrays)
+
+    def _remove_older(self, kept: set[str]) -> None:
+        for path in self.folder.glob("part-*.bf"):
+            if path.name not in kept:
+                with suppress(OSError):
+                    path.unlink()
+
+    def _check(self) -> None:
+        if self._is_broken:
+            raise ForestLostError(
+                f"{self.folder} has what was learned, but its actors could not be brought back: "
+                "go on with from_checkpoint"
+            )
+
+    # Reading
+
+    def operations(self, settings: Settings, labels: LabelPolicy) -> Iterator[Rows | None]:
+        """Return what is to be learned after the last snapshot; None is a renewal.
+
+        Parameters
+        ----------
+        settings, labels
+            Of the forest; all classes of the journal are known.
+        """
+        policy = copy.deepcopy(labels)  # encoding changes the table that answers are read with
+        for batch in self.batches():
+            if batch is None:
+                yield None
+                continue
+            keys = policy.keys()
+            n_known = 0 if keys is None else len(keys)
+            codes, policy = policy.encoded(batch.y, None, len(batch), n_known)
+            begin = 0
+            for X in row_blocks(batch.X, lambda rows: as_rows(rows, settings.element_type)):
+                end = begin + len(X)
+                ids = None if batch.ids is None else engine_ids(batch.ids[begin:end])
+                targets = np.ascontiguousarray(codes[begin:end])
+                yield Rows(batch.first + begin, X, targets, ids)
+                begin = end
+
+    def batches(self) -> Iterator[Batch | None]:
+        """Return the batches after the last snapshot as they were given; None is a renewal."""
+        included = 0 if self.latest is None else self.latest.included
+        for recorded in self._journal.after(included):
+            operation = recorded.operation
+            if operation.kind == RENEW:
+                yield None
+            else:
+                where = f"{self._journal.path}: operation {operation.number}"
+                yield unpacked(recorded.contents, operation.first, where).head(recorded.kept)
+
+    def forget_included(self) -> None:
+        """Remove from the journal what the snapshot made needless, if a crash came before."""
+        if self.latest is not None:
+            self._journal.forget_included(self.latest.included)
+            self._remove_older({Path(path).name for path in self.latest.parts})
+
+
+class Opened(NamedTuple):
+    """What a driver has left in a folder.
+
+    Attributes
+    ----------
+    parameters : dict
+        The estimator's, without those of the cluster.
+    settings : Settings or None
+        What the trees of the snapshot are grown with; None if there is no snapshot.
+    labels : LabelPolicy or None
+        What its labels mean.
+    feature_names : ndarray or None
+        Names of the columns.
+    """
+
+    parameters: dict[str, Any]
+    settings: Settings | None = None
+    labels: LabelPolicy | None = None
+    feature_names: NDArray[Any] | None = None
+
+
+def opened(checkpoint: Checkpoint, name: str, policy: type[LabelPolicy], names: set[str]) -> Opened:
+    """Return what ``driver.bf`` says, and make its snapshot the checkpoint's latest.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+        The folder.
+    name : str
+        Of the estimator that it must hold.
+    policy : type
+        What labels mean there.
+    names : set of str
+        Its parameters.
+    """
+    with ModelFile(checkpoint.folder / DRIVER) as file, file.checking("document"):
+        told = file.document["checkpoint"]
+        if told["estimator"] != name:
+            raise file.error(f"it is of a {str(told['estimator'])[:80]}, not of a {name}")
+        if told["journal"] != checkpoint.identity:
+            raise file.error(f"it does not belong to the {JOURNAL} beside it")
+        parameters = read_parameters(file, told["parameters"], names, {})
+        if told["parts"] is None:
+            return Opened(parameters)
+        checkpoint.latest = _read_snapshot(file, checkpoint.folder)
+        checkpoint.forget_included()
+        in_use = {**parameters, **told["in_use"]}
+        columns = {column: read_column(file, column) for column in told["columns"]}
+        settings = Settings.of(in_use, seed=int(parameters["random_state"]), **told["settings"])
+        labels = policy.from_parameters(in_use).loaded(
+            told["labels"], columns.__getitem__, settings.label_length
+        )
+        names_of_features = None
+        if told["has_feature_names"]:
+            names_of_features = read_column(file, "feature_names")
+        return Opened(parameters, settings, labels, names_of_features)
+
+
+def _read_snapshot(file: ModelFile, folder: Path) -> Snapshot:
+    told = file.document["checkpoint"]
+    driver: State = {name: told["driver"][name] for name in _DRIVER_NUMBERS}
+    driver |= {name: file.array(name, "float64") for name in _DRIVER_ARRAYS}
+    trees = [(int(first), int(end)) for first, end in told["trees"]]
+    parts = [str(folder / Path(name).name) for name in told["parts"]]
+    return Snapshot(int(told["operation"]), trees, parts, driver)

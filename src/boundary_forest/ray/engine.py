@@ -1,0 +1,221 @@
+"""A forest on a cluster behind the interface of the compiled engine.
+
+Estimators talk to it as to an engine of their own process. Each actor learns the whole stream for
+its own trees; a batch is put into the object store once. What needs all trees (answers, votes) is
+computed here by the compiled ``Driver``, and what needs all stored examples is exchanged between
+the actors at the arrival counts that it names (``exchange.py``).
+
+Calls take turns, a learning call with every part of its batch, so that a query sees one prefix of
+the stream in all actors. Actors that die are brought back from a checkpoint (``checkpoint.py``),
+and the call that met with it goes on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boundary_forest.durable.interrupts import Interrupts
+from boundary_forest.estimators.blocks import joined
+from boundary_forest.estimators.fitted import Forest, new_engine
+from boundary_forest.ray.exchange import exchange, n_stored
+from boundary_forest.ray.gathering import Gathered, composed_digest, joined_paths, joined_stats
+from boundary_forest.ray.in_step import Ends, InStep, side_by_side
+from boundary_forest.ray.retrieval import merged_neighbors, merged_within
+from boundary_forest.ray.states import State, merged
+
+
+class SpreadForest(InStep):
+    """The engine's methods that estimators call, for the trees of all actors."""
+
+    # Learning
+
+    @property
+    def seen(self) -> int:
+        """Examples that have arrived."""
+        return self._driver.seen
+
+    @property
+    def n_classes(self) -> int:
+        """1 + the largest class code that was learned."""
+        return self._driver.n_classes
+
+    @property
+    def label_deviation(self) -> float:
+        """The standard deviation of the labels seen."""
+        return self._driver.label_deviation
+
+    def learn(
+        self, rows: NDArray[Any], labels: NDArray[np.float64], n_jobs: int, ids: Any = None
+    ) -> None:
+        """Learn rows in order."""
+        for begin, end in self._cuts(len(rows)):
+            self._learn_cut(rows, labels, n_jobs, ids, begin, end)
+
+    def predict_then_learn(self, *arguments: Any, **options: Any) -> Any:
+        """Learn rows in order, and return the prediction for each from just before."""
+        return self._answer_then_learn(*arguments, **options, shares=False)
+
+    def estimate_then_learn(self, *arguments: Any, **options: Any) -> Any:
+        """Learn rows in order, and return the estimate of each from just before."""
+        return self._answer_then_learn(*arguments, **options, shares=True)
+
+    def _answer_then_learn(
+        self,
+        rows: NDArray[Any],
+        labels: NDArray[np.float64],
+        n_jobs: int,
+        ids: Any = None,
+        *,
+        ranks: Any = None,
+        with_ends: bool = False,
+        shares: bool,
+    ) -> Any:
+        said = []
+        for begin, end in self._cuts(len(rows)):
+            answers, ends, weights = self._learn_cut(
+                rows, labels, n_jobs, ids, begin, end, asked=True, shares=shares, ranks=ranks
+            )
+            arrivals, of_ends, distances = ends
+            said.append((answers, arrivals, of_ends, distances, weights))
+        if not said:  # of the only row there is no answer
+            width = 0 if ranks is None else len(ranks)
+            return np.empty((0, width if shares else self._settings.label_length))
+        answers, *found = joined(said)
+        return (answers, tuple(found)) if with_ends else answers
+
+    def _learn_cut(self, *arguments: Any, **options: Any) -> Any:
+        with Interrupts():
+            return self._safely(lambda: self._try_cut(*arguments, **options))
+
+    def learn_offline(
+        self, rows: NDArray[Any], labels: NDArray[np.float64], n_jobs: int, ids: Any = None
+    ) -> None:
+        """Learn all rows at once, each tree in an order of its own."""
+
+        def learn() -> None:
+            crew, driver = self._crew, self._driver
+            crew.ask("call", "learn_offline", crew.put(rows), crew.put(labels), n_jobs, ids)
+            driver.learn_offline(labels)
+            self._stored = exchange(crew, driver, n_jobs, self._max_stored, offline=True)
+
+        with Interrupts():
+            self._safely(learn)
+
+    def check_ids(self, ids: Any, may_be_known: bool = False) -> None:
+        """Raise ValueError if an id occurs twice or names a stored example."""
+        self._ask("call", "check_ids", ids, may_be_known)
+
+    def renew(self) -> None:
+        """Let the successors of trees that have a lifetime take over now, as far as they grow."""
+        with Interrupts():
+            self._ask("call", "renew")
+            if self._max_stored:
+                self._stored = self._safely(lambda: n_stored(self._crew))
+
+    def forget(self, ids: Any, n_jobs: int) -> list[int]:
+        """Refuse: what a tree learns again may need examples that other actors have."""
+        raise NotImplementedError(
+            "forget is not available on a cluster: save the forest, load it, forget there, and "
+            "spread it out with from_local"
+        )
+
+    def erase_forgotten(self, n_jobs: int) -> None:
+        """Do nothing: without a graph, what is forgotten is gone."""
+
+    n_forgotten = 0
+
+    # Answering
+
+    def predict(self, rows: NDArray[Any], n_jobs: int, ranks: Any = None) -> Any:
+        """Return the label vector that E makes of all trees' ends; None if a class has no rank."""
+        return self._answers(rows, n_jobs, ranks, shares=False)
+
+    def estimate(self, rows: NDArray[Any], n_jobs: int, ranks: Any = None) -> Any:
+        """Return the same, but in a vote each class's share, by rank."""
+        return self._answers(rows, n_jobs, ranks, shares=True)
+
+    def _answers(self, rows: NDArray[Any], n_jobs: int, ranks: Any, *, shares: bool) -> Any:
+        with self._lock:
+            if ranks is not None and len(ranks) < self._driver.n_classes:
+                return None
+            ends = self._ends(rows, n_jobs)
+            return self._driver.answer(*ends[1:], shares, ranks)[0]
+
+    def apply(self, rows: NDArray[Any], n_jobs: int) -> NDArray[np.uint64]:
+        """Return the arrival number of the example that each tree ends at."""
+        return self._ends(rows, n_jobs)[0]
+
+    def _ends(self, rows: NDArray[Any], n_jobs: int) -> Ends:
+        """Return the ends of all trees, by place."""
+        with self._lock:
+            queries = self._crew.put(rows)
+            said: list[Ends] = self._ask("call", "ends", queries, n_jobs, only=self._asked())
+            if self._driver.is_planted:
+                return side_by_side(said)
+        n = self._settings.n_estimators
+        arrivals, labels, distances = (np.repeat(part[:, :1], n, axis=1) for part in said[0])
+        return arrivals, labels, distances
+
+    def _asked(self) -> list[int] | None:
+        """Whom to ask: before there are trees, all actors have the same examples."""
+        return None if self._driver.is_planted else [0]
+
+    def neighbors(self, rows: NDArray[Any], n: int, n_jobs: int, **options: Any) -> Any:
+        """Return distances, arrival numbers and ids of the closest that the trees compared."""
+        return self._safely(
+            lambda: merged_neighbors(self._crew, self._asked(), rows, n, n_jobs, options)
+        )
+
+    def within(self, rows: NDArray[Any], radius: float, n_jobs: int, **options: Any) -> Any:
+        """Return where each row's end, and distances, arrivals and ids within a radius."""
+        return self._safely(
+            lambda: merged_within(self._crew, self._asked(), rows, radius, n_jobs, options)
+        )
+
+    def paths(self, row: NDArray[Any]) -> Any:
+        """Return each tree's path, the trees' weights, the estimate, and the examples met."""
+        if self._labels.rules["estimator"] == "nearest":
+            return self.gathered().paths(row)
+        with self._lock:
+            return joined_paths(self._ask("call", "paths", row), self._driver)
+
+    # What it is
+
+    def snapshot(self, searched: bool = False) -> Gathered:
+        """Return the state of all trees, as an engine has it that holds them all."""
+        return Gathered(self)
+
+    def state(self, with_positions: bool = True) -> State:
+        """Return the state of all trees as arrays."""
+        with self._lock:
+            return merged(self._ask("state", with_positions), self._driver.state())
+
+    def gathered(self) -> Forest:
+        """Return an engine in this process that has all trees."""
+        engine = new_engine(self._settings, self._labels)
+        engine.restore(self.state(), "kept")
+        return engine
+
+    def digest(self, label_keys: Any) -> Any:
+        """Return a hash for each tree, one of the examples, and one of what was decided."""
+        with self._lock:
+            votes = self._driver.state()
+            parts = self._ask("call", "digest", label_keys, votes)
+            return composed_digest(parts, self._crew.trees, planted=self._driver.is_planted)
+
+    def features(self) -> Any:
+        """Return the features' weights, and their variances over what is stored."""
+        if isinstance(self._settings.adaptive.get("feature_weights"), str):
+            # Over the last arrivals, which all actors know.
+            return self._ask("call", "features", only=[0])[0]
+        return self.gathered().features()
+
+    def stats(self) -> dict[str, Any]:
+        """Return counts, costs and bytes, over all actors."""
+        with self._lock:
+            told = self._ask("call", "stats")
+            stored = self._safely(lambda: n_stored(self._crew))
+            return joined_stats(told, stored, self._driver)

@@ -1,0 +1,223 @@
+"""Actors and their driver, kept at the same number of examples, whatever dies."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boundary_forest.estimators.fitted import Settings, new_driver
+from boundary_forest.estimators.labels import LabelPolicy
+from boundary_forest.ray.actors import Cluster, Crew
+from boundary_forest.ray.checkpoint import Checkpoint
+from boundary_forest.ray.errors import ActorLostError, ForestLostError
+from boundary_forest.ray.exchange import exchange, n_stored
+from boundary_forest.ray.part_files import read_part
+from boundary_forest.ray.states import State, Trees, driver_state, merged, split
+
+MOST_ROWS = 8192  # learned between two moments at which a call can be interrupted
+MOST_TRIES = 10  # of one call whose actors die
+
+T = TypeVar("T")
+Ends = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]  # arrivals, labels and distances
+
+
+class InStep:
+    """The trees of one forest, on the actors of a Ray cluster.
+
+    Parameters
+    ----------
+    settings : Settings
+        What its trees are grown with.
+    labels : LabelPolicy
+        What its labels mean.
+    cluster : Cluster
+        The actors.
+    state : dict or None, default=None
+        Of an engine that has all trees, to begin with.
+    checkpoint : Checkpoint or None, default=None
+        What actors that die are brought back from. Without ``state``, its snapshot is begun with.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        labels: LabelPolicy,
+        cluster: Cluster,
+        state: State | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        self._settings = settings
+        self._labels = labels
+        self._cluster = cluster
+        self._checkpoint = checkpoint
+        self._lock = threading.RLock()
+        self._max_stored = settings.adaptive.get("max_stored")
+        # Whether actors need one another: then they are brought back together.
+        self._exchanges = (
+            isinstance(settings.adaptive.get("feature_weights"), str)
+            or self._max_stored is not None
+        )
+        self._driver = new_driver(settings, labels)
+        trees = cluster.ranges(settings.n_estimators)
+        latest = None if checkpoint is None else checkpoint.latest
+        if state is None and latest is not None and trees != latest.trees:
+            state = merged([read_part(path) for path in latest.parts], latest.driver)
+        states: Sequence[State | str | None] = [None] * len(trees)
+        self._had_state = state is not None
+        self._stored = 0
+        if state is not None:
+            states = split(state, trees, int(self._driver.state()["vote_power"]))
+            self._driver.restore(driver_state(state))
+            self._stored = len(state["arrivals"])
+        elif latest is not None:
+            states = latest.parts
+            self._driver.restore(latest.driver)
+        self._crew = Crew(cluster, settings, labels, trees, states)
+        if self._max_stored and self._driver.seen:
+            self._stored = n_stored(self._crew)
+
+    @property
+    def trees(self) -> list[Trees]:
+        """Which trees each actor holds."""
+        return self._crew.trees
+
+    # Actors that die
+
+    def _safely(self, call: Callable[[], T]) -> T:
+        """Return what a call returns, after actors that died were brought back.
+
+        A call may be repeated: none changes the driver before all actors have done their part,
+        unless actors are brought back together, and the driver with them.
+        """
+        with self._lock:
+            seen, lost = self._driver.seen, set[int]()
+            for _ in range(MOST_TRIES):
+                try:
+                    if lost:
+                        self._bring_back(sorted(lost), seen)
+                        lost.clear()
+                    return call()
+                except ActorLostError as error:
+                    lost.update(error.actors)
+                    last = error
+            raise ForestLostError(
+                f"actors died again and again, {MOST_TRIES} times within one call"
+            ) from last
+
+    def _bring_back(self, actors: list[int], seen: int) -> None:
+        """Bring the forest to where it was when it had seen so many examples."""
+        checkpoint = self._checkpoint
+        if checkpoint is None:
+            raise ForestLostError(
+                "an actor has died, and with it the trees that it held: give checkpoint_dir, and "
+                "they survive it"
+            )
+        latest = checkpoint.latest
+        begins_as_now = not self._had_state if latest is None else latest.trees == self.trees
+        if not begins_as_now:
+            raise ForestLostError(
+                f"an actor has died before its trees were written to {checkpoint.folder}: begin "
+                "again as before"
+            )
+        files: Sequence[str | None] = [None] * len(self._crew) if latest is None else latest.parts
+        if self._exchanges:
+            self._crew.stop()
+            actors = list(range(len(self._crew)))
+            self._driver = new_driver(self._settings, self._labels)
+            if latest is not None:
+                self._driver.restore(latest.driver)
+        for i in actors:
+            self._crew.start(i, files[i])
+        if self._exchanges and self._max_stored:
+            self._stored = n_stored(self._crew)
+        for rows in checkpoint.operations(self._settings, self._labels):
+            if rows is None:
+                self._crew.ask("call", "renew", only=actors)
+                continue
+            n = min(len(rows.X), seen - rows.first)
+            if n <= 0:
+                break
+            ids = None if rows.ids is None else rows.ids[:n]
+            if self._exchanges:
+                for begin, end in self._cuts(n):
+                    self._try_cut(rows.X, rows.labels, 1, ids, begin, end)
+            else:
+                arguments = (self._crew.put(rows.X[:n]), rows.labels[:n], 1, ids)
+                self._crew.ask("learn", rows.first, False, *arguments, only=actors)
+
+    def save_parts(self, paths: list[str]) -> None:
+        """Have each actor write the state of its trees to a file."""
+
+        def save() -> None:
+            pending = []
+            for i, path in enumerate(paths):
+                pending += self._crew.submit("save", path, only=[i])
+            self._crew.results(pending)
+
+        self._safely(save)
+
+    def driver_state(self) -> State:
+        """Return what the driver knows."""
+        with self._lock:
+            return self._driver.state()
+
+    def stop(self) -> None:
+        """End all actors."""
+        with self._lock:
+            self._crew.stop()
+
+    # Learning
+
+    def _cuts(self, n: int) -> Iterator[tuple[int, int]]:
+        """Go through n rows in parts, none of which goes beyond an exchange."""
+        begin = 0
+        while begin < n:
+            with self._lock:
+                most = min(MOST_ROWS, self._driver.block_end(self._stored) - self._driver.seen)
+            end = min(n, begin + most)
+            yield begin, end
+            begin = end
+
+    def _try_cut(
+        self,
+        rows: NDArray[Any],
+        labels: NDArray[np.float64],
+        n_jobs: int,
+        ids: Any,
+        begin: int,
+        end: int,
+        *,
+        asked: bool = False,
+        shares: bool = False,
+        ranks: Any = None,
+    ) -> Any:
+        driver, crew = self._driver, self._crew
+        wants = asked or driver.wants_ends
+        batch, targets = rows[begin:end], np.ascontiguousarray(labels[begin:end])
+        names = None if ids is None else ids[begin:end]
+        answers = ends = weights = None
+        arguments = (crew.put(np.ascontiguousarray(batch)), crew.put(targets), n_jobs, names)
+        said = crew.ask("learn", driver.seen, wants, *arguments)
+        if wants:
+            ends = side_by_side(said)
+            answers, weights = driver.hear(targets, *ends[1:], asked, shares, ranks)
+        else:
+            driver.learn(targets)
+        self._stored = exchange(crew, driver, n_jobs, self._max_stored)
+        return answers, ends, weights
+
+    def _ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
+        """Have all actors, or only some, call a method; return the results."""
+        return self._safely(lambda: self._crew.ask(method, *arguments, **options))
+
+
+def side_by_side(parts: list[Ends]) -> Ends:
+    """Return the ends of all trees, given those of each actor's."""
+    arrivals, labels, distances = (
+        np.concatenate(of_all, axis=1) for of_all in zip(*parts, strict=True)
+    )
+    return arrivals, labels, distances

@@ -1,0 +1,220 @@
+"""An index that is searched as a graph, sharded by examples.
+
+A walk along the edges of all trees needs them in one place, so trees are not spread over actors
+here. Each actor has a forest of its own, with all trees, over every n-th example: example number a
+is in shard a modulo n. A search asks all of them and merges what they find. That compares more
+examples than one graph does and finds at least as many of the true neighbours as a rule, but it is
+not the same graph, and not the same answers.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boundary_forest.durable.interrupts import Interrupts
+from boundary_forest.estimators.fitted import Forest, Settings, new_engine
+from boundary_forest.estimators.labels import LabelPolicy
+from boundary_forest.ray.actors import Cluster, Crew
+from boundary_forest.ray.errors import ActorLostError, ForestLostError
+from boundary_forest.ray.gathering import Gathered, joined_stats
+from boundary_forest.ray.retrieval import Found, too_few
+from boundary_forest.ray.states import State, chosen_ids, joined_ids
+
+
+class ShardedIndex:
+    """Shards of one index behind the methods of the compiled engine that retrieval calls.
+
+    Parameters
+    ----------
+    settings : Settings
+        Of every shard.
+    labels : LabelPolicy
+        That of retrieval.
+    cluster : Cluster
+        The actors, one for each shard.
+    state : dict or None, default=None
+        Of an engine whose examples are to be learned.
+    """
+
+    n_classes = 0
+    label_deviation = 0.0
+
+    def __init__(
+        self,
+        settings: Settings,
+        labels: LabelPolicy,
+        cluster: Cluster,
+        state: State | None = None,
+    ) -> None:
+        self._settings, self._labels = settings, labels
+        self._lock = threading.RLock()
+        self.seen = 0
+        n = cluster.count()
+        self._crew = Crew(cluster, settings, labels, [None] * n, [None] * n)
+        if state is not None:
+            self.learn(state["positions"], state["labels"], 1, state["ids"])
+
+    def _ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
+        with self._lock:
+            try:
+                return self._crew.ask(method, *arguments, **options)
+            except ActorLostError as error:
+                raise ForestLostError(
+                    "an actor has died, and with it the examples of its shard: learn them again"
+                ) from error
+
+    def learn(
+        self, rows: NDArray[Any], labels: NDArray[np.float64], n_jobs: int, ids: Any = None
+    ) -> None:
+        """Learn rows, each in its shard."""
+        crew, n = self._crew, len(self._crew)
+        with Interrupts(), self._lock:
+            arguments = (crew.put(rows), crew.put(labels), n_jobs, ids)
+            pending = []
+            for shard in range(n):
+                first = (shard - self.seen) % n
+                pending += crew.submit("learn_share", first, n, *arguments, only=[shard])
+            try:
+                crew.results(pending)
+            except ActorLostError as error:
+                raise ForestLostError("an actor has died, and with it its shard") from error
+            self.seen += len(rows)
+
+    def learn_offline(self, *arguments: Any) -> None:
+        """Refuse: no shard has all rows."""
+        raise NotImplementedError("offline=True is not available with search='graph' on a cluster")
+
+    def replace(self, *arguments: Any) -> None:
+        """Refuse: a row and the one that it replaces may belong to different shards."""
+        raise NotImplementedError(
+            "upsert is not available on a cluster: forget(ids), then partial_fit(X, ids=ids)"
+        )
+
+    def check_ids(self, ids: Any, may_be_known: bool = False) -> None:
+        """Raise ValueError if an id occurs twice or names a stored example."""
+        self._ask("call", "check_ids", ids, may_be_known)
+
+    def forget(self, ids: Any, n_jobs: int) -> list[int]:
+        """Forget the examples with these ids, or return the numbers of those not known."""
+        with Interrupts(), self._lock:
+            known = np.array(self._ask("knows", ids))
+            unknown = np.flatnonzero(~known.any(axis=0))
+            if len(unknown):
+                return [int(i) for i in unknown]
+            names = np.array(ids, dtype=object) if isinstance(ids, list) else ids
+            stored = self._ask("call", "stats")
+            for of_shard, told in zip(known, stored, strict=True):
+                if len(set(names[of_shard].tolist())) == told["examples_stored"] > 0:
+                    raise ValueError(
+                        "ids are those of all stored examples of a shard, and it needs one: begin "
+                        "another forest"
+                    )
+            for shard, of_shard in enumerate(known):
+                own = names[of_shard]
+                if len(own):
+                    own = own.tolist() if isinstance(ids, list) else own
+                    self._ask("call", "forget", own, n_jobs, only=[shard])
+            return []
+
+    def erase_forgotten(self, n_jobs: int) -> None:
+        """Erase what was forgotten from trees and memory."""
+        self._ask("call", "erase_forgotten", n_jobs)
+
+    @property
+    def n_forgotten(self) -> int:
+        """How many examples were forgotten that searches still go by."""
+        return int(sum(self._ask("get", "n_forgotten")))
+
+    def neighbors(self, rows: NDArray[Any], n: int, n_jobs: int, **options: Any) -> Any:
+        """Return distances, arrival numbers and ids of the closest that any shard finds."""
+        found = self._found("closest", rows, n, n_jobs, options).first(n)
+        if len(rows) and (found.counts < n).any():
+            is_filtered = "mask" in options or "ids" in options
+            raise too_few(int(found.counts.min()), n, is_filtered=is_filtered)
+        shape = (len(rows), n)
+        ids = found.ids if isinstance(found.ids, list | None) else found.ids.reshape(shape)
+        return found.distances.reshape(shape), found.arrivals.reshape(shape), ids
+
+    def within(self, rows: NDArray[Any], radius: float, n_jobs: int, **options: Any) -> Any:
+        """Return where each row's end, and distances, arrivals and ids within a radius."""
+        found = self._found("within", rows, radius, n_jobs, options)
+        ends = np.cumsum(found.counts).astype(np.uint64)
+        return ends, found.distances, found.arrivals, found.ids
+
+    def _found(
+        self, method: str, rows: NDArray[Any], limit: Any, n_jobs: int, options: dict[str, Any]
+    ) -> Found:
+        n, queries, parts = len(self._crew), self._crew.put(rows), []
+        with self._lock:
+            pending = []
+            for shard in range(n):
+                own = dict(options)
+                if own.get("mask") is not None:
+                    own["mask"] = np.ascontiguousarray(own["mask"][shard::n])
+                pending += self._crew.submit(method, queries, limit, n_jobs, own, only=[shard])
+            try:
+                parts = self._crew.results(pending)
+            except ActorLostError as error:
+                raise ForestLostError("an actor has died, and with it its shard") from error
+        shared = [
+            (ends, distances, distances, arrivals * np.uint64(n) + np.uint64(shard), ids)
+            for shard, (ends, distances, arrivals, ids) in enumerate(parts)
+            if len(ends)
+        ]
+        return Found.of(shared, len(rows))
+
+    def apply(self, rows: NDArray[Any], n_jobs: int) -> NDArray[np.uint64]:
+        """Refuse: every shard has trees of its own."""
+        raise NotImplementedError("with search='graph' on a cluster, shards have different trees")
+
+    paths = apply
+
+    def snapshot(self, searched: bool = False) -> Gathered:
+        """Return the state of an engine that has learned the same examples."""
+        return Gathered(self)
+
+    def state(self, with_positions: bool = True) -> State:
+        """Return the state of such an engine as arrays."""
+        return dict(self.gathered().snapshot().state(with_positions))
+
+    def gathered(self) -> Forest:
+        """Return an engine in this process that has learned the stored examples in order."""
+        n = len(self._crew)
+        parts = self._ask("stored_examples")
+        arrivals = np.concatenate(
+            [part[2] * np.uint64(n) + np.uint64(shard) for shard, part in enumerate(parts)]
+        )
+        order = np.argsort(arrivals)
+        engine = new_engine(self._settings, self._labels)
+        engine.learn(
+            np.concatenate([part[0] for part in parts])[order],
+            np.concatenate([part[1] for part in parts])[order],
+            1,
+            chosen_ids(joined_ids([part[3] for part in parts]), order),
+        )
+        return engine
+
+    def digest(self, label_keys: Any) -> Any:
+        """Return hashes of all shards' trees and examples."""
+        parts = self._ask("call", "digest", label_keys)
+        trees, examples, decided = zip(*parts, strict=True)
+        return np.concatenate(trees), np.concatenate(examples), decided[0]
+
+    def features(self) -> Any:
+        """Return the features' weights, and their variances."""
+        return self.gathered().features()
+
+    def stats(self) -> dict[str, Any]:
+        """Return counts, costs and bytes, over all shards."""
+        told = self._ask("call", "stats")
+        stats = joined_stats(told, sum(part["examples_stored"] for part in told), None)
+        return {**stats, "examples_seen": self.seen}
+
+    def stop(self) -> None:
+        """End all actors."""
+        with self._lock:
+            self._crew.stop()
