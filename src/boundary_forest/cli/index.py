@@ -151,7 +151,6 @@ def index(
     o.exit_with(work)
 
 
-<<<<<<< HEAD
 # What an index has been built with, and the options that say it.
 _FIXED = {
     "metric": "--metric",
@@ -196,8 +195,9 @@ class _Adding:
         if len(batch.X) == 0:
             return
         X, ids = batch.X, batch.ids
-        if self._dtype == "float32" and X.dtype.kind == "f":
-            X = X.astype(np.float32)  # whoever says so wants it rounded
+        if self._dtype in ("float16", "float32") and X.dtype.kind == "f":
+            with np.errstate(over="ignore"):  # what is too large for it is refused
+                X = X.astype(self._dtype)  # whoever says so wants it rounded
         try:
             if ids is not None and self._replaces:
                 self._check_new(ids)
@@ -215,20 +215,6 @@ class _Adding:
             if one in self._ids:
                 raise ValueError(f"ids must be unique, but {one!r} has occurred before")
         self._ids.update(ids)
-=======
-def _learn(forest: BoundaryForestNeighbors, batch: Vectors, name: str, dtype: str | None) -> None:
-    if len(batch.X) == 0:
-        return
-    X = batch.X
-    if dtype in ("float16", "float32") and X.dtype.kind == "f":
-        with np.errstate(over="ignore"):  # what is too large for it is refused
-            X = X.astype(dtype)  # whoever says so wants it rounded
-    try:
-        forest.partial_fit(X, ids=batch.ids)
-    except (TypeError, ValueError) as error:
-        first, last = int(batch.numbers[0]), int(batch.numbers[-1])
-        raise StreamError(f"{name}: rows {first} to {last}: {error}") from error
->>>>>>> ce3cd4d3f0e0076c5830e2a0b2c3ddf7016e813a
 
 
 def _summary(
