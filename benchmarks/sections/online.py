@@ -3,10 +3,11 @@
 **One by one.** Rows arrive one by one, and each is followed by a search, on one thread. Recall is
 over the searches made on the way, against the true neighbours among the rows that had arrived; a
 first pass finds the width with which each index reaches a recall, and a second one is timed, in
-which the indexes take turns at every thousand rows. **Threads.** The same batches of queries on one
-thread and on two, in turns. **Half forgotten.** The time at a recall just before the forgotten are
-as many as the others, when searches still go by them, and after growing anew, beside an index that
-never had them.
+which the indexes take turns at every thousand rows. Times are the process's own, because calls of
+one row are too short for turns to even out what other processes take. **Threads.** The same batches
+of queries on one thread and on two, in turns. **Half forgotten.** The time at a recall just before
+the forgotten are as many as the others, when searches still go by them, and after growing anew,
+beside an index that never had them.
 """
 
 import time
@@ -97,16 +98,16 @@ def one_by_one(X: Array, queries: Array, settings: Settings) -> dict[str, Any]:
             settings.say(f"one by one: {key} at row {begin:,} of {len(X):,}")
             for i in range(begin, min(begin + AT_ONCE, len(X))):
                 row, query = X[i : i + 1], queries[order[i]][None]
-                start = time.perf_counter()
+                start = time.process_time()
                 index.insert(row, i)
-                seconds[key][0] += time.perf_counter() - start
+                seconds[key][0] += time.process_time() - start
                 if i < asked[0]:
                     continue
                 # Which comes first changes: the second one finds more of the graph in cache.
                 for which in range(len(WANTED)) if i % 2 else reversed(range(len(WANTED))):
-                    start = time.perf_counter()
+                    start = time.process_time()
                     numbers = index.search(query, widths[key][which])
-                    seconds[key][1 + which] += time.perf_counter() - start
+                    seconds[key][1 + which] += time.process_time() - start
                     if is_asked[i]:
                         found[key][which].append(numbers)
     sides = {
