@@ -226,7 +226,7 @@ def test_most_true_neighbours_are_found():
 
 
 def test_neighbours_are_found_in_clusters_of_very_different_sizes():
-    """Seen: 0.988; about 0.6 when the walk went by bytes alone, which do not tell close rows apart."""
+    """Seen: 0.988; about 0.6 by bytes alone, which do not tell close rows apart."""
     rng = np.random.default_rng(0)
     cluster = rng.integers(20, size=10_200)
     X = rng.normal(size=(10_200, 16)) * rng.choice([0.01, 1.0], size=20)[cluster][:, None]

@@ -173,12 +173,15 @@ class Checkpoint:
     def renewing(self) -> Iterator[None]:
         """Return a context inside which trees are renewed, after that was written down."""
         self._check()
-        self._journal.append_renewal(self._seen())
+        self._journal.append_alone(RENEW, self._seen())
         try:
             yield
         except BaseException:
             self._is_broken = True
             raise
+
+    def erased(self) -> None:
+        """Do nothing: a forest with a checkpoint refuses to forget, so nothing is ever erased."""
 
     def save(
         self, name: str, parameters: dict[str, Any], fitted: Fitted, trees: list[Trees], engine: Any
