@@ -4,7 +4,8 @@ A picture and tables of it are written to ``build/bench/``; ``docs/draw_retrieva
 for the documentation.
 
 One thread, and the process's own time, so that others on the machine matter less. Every index is
-built once; then all take turns at every width, and a time is the median of an index's turns. Recall is the share of the ten true neighbours, which exhaustive search finds.
+built once; then all take turns at every width, and a time is the median of an index's turns. Recall
+is the share of the ten true neighbours, which exhaustive search finds.
 Peers get float32 rows, as they are fastest with; GloVe's are normalised.
 """
 
