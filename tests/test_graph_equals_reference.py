@@ -32,10 +32,11 @@ METRICS = [
     beam=st.integers(1, 30),
     n_neighbors=st.integers(1, 6),
     share=st.sampled_from([0.0, 0.3]),
+    offline=st.booleans(),
     seed=st.integers(0, 2**32 - 1),
 )
 def test_the_engine_finds_what_the_reference_finds(
-    metric, element_type, n, features, n_T, k, where, beam, n_neighbors, share, seed
+    metric, element_type, n, features, n_T, k, where, beam, n_neighbors, share, offline, seed
 ):
     rng = np.random.default_rng(seed)
     if where == "on a grid" or element_type in ("uint8", "int8"):
@@ -47,15 +48,20 @@ def test_the_engine_finds_what_the_reference_finds(
     queries, X = X[n:], X[:n]
     name, p = metric
     params = {"metric_params": {"p": p}} if name == "minkowski" else {}
-    params["dtype"] = element_type
+    params |= {"dtype": element_type, "offline": offline}
     index = BoundaryForestNeighbors(
         n_estimators=n_T, max_children=k, metric=name, random_state=seed, beam=beam, **params
-    ).fit(X[: n // 2], ids=np.arange(n // 2))
-    index.partial_fit(X[n // 2 :], ids=np.arange(n // 2, n))
+    )
+    shown = n if offline else n // 2
+    index.fit(X[:shown], ids=np.arange(shown))
+    if shown < n:
+        index.partial_fit(X[shown:], ids=np.arange(shown, n))
     forest = reference.BoundaryForest(
         n_T=n_T, k=k, d=name, d_c=reference.always, E="nearest", p=p, seed=seed
     )
-    for x in X:
+    if offline:
+        forest.train_offline(X, np.zeros((n, 0)))
+    for x in X[n if offline else 0 :]:
         forest.BFTrain(x, np.zeros(0))
     forgotten = set(np.flatnonzero(rng.random(n) < share)[: n // 2 - 1].tolist())
     index.forget(sorted(forgotten))

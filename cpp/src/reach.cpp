@@ -17,7 +17,10 @@ Slot Reach::asked(Slot i) const {
   return static_cast<Slot>((2 * std::uint64_t{i} + 1) * count_ / (2 * n_asked));
 }
 
+// Among the first slots alone an example may be linked to few others, or to none, where trees were shown
+// them in an order of their own: then it does not count.
 void Reach::add(const Beam& found) {
+  if (found.entries().size() <= n_others()) return;
   for (std::size_t i = 0; i < n_sums_; ++i)
     sums_[i] += found.entries()[std::size_t{1} << i].reduced;  // the first is the example itself
 }

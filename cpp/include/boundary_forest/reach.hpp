@@ -35,7 +35,7 @@ class Reach {
   std::size_t n_others() const { return std::size_t{1} << (n_sums_ - 1); }
   // The i-th of those that are asked.
   Slot asked(Slot i) const;
-  // What was found for one of them: itself, and at least n_others others.
+  // What was found for one of them: itself, and others.
   void add(const Beam& found);
 
   // Infinite if distances do not tell.

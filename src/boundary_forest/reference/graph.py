@@ -146,7 +146,8 @@ class Graph:
             walk.meet([asked])
             n = (1 << (len(sums) - 1)) + 1
             found = walk.run(self.links, Width(n, n, n))
-            sums = [total + float(found[1 << j][0]) for j, total in enumerate(sums)]
+            if len(found) == n:  # among the first alone, it may be linked to fewer
+                sums = [total + float(found[1 << j][0]) for j, total in enumerate(sums)]
         return sums
 
     def width(self, beam: int, n: int, n_allowed: int) -> Width:
