@@ -127,8 +127,6 @@ def test_ids_explanations_and_graphs(one_process):
         np.testing.assert_array_equal(mine, others)
     with pytest.raises(ValueError, match="row 7"):
         spread.partial_fit(X[:1], Y[:1], ids=["row 7"])
-    with pytest.raises(NotImplementedError, match="from_local"):
-        spread.forget(["row 7"])
 
 
 def test_searches_are_filtered_and_radius_neighbors_are_found(one_process):

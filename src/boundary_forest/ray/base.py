@@ -14,7 +14,9 @@ from typing import Any, ClassVar, Self, cast
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.fitted import Fitted, Forest, Settings
+from boundary_forest.estimators.forgetting import forget_examples
 from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.estimators.lifetimes import lifetimes_of
 from boundary_forest.estimators.searching import GRAPH
@@ -186,15 +188,42 @@ class ClusterMixin(BaseBoundaryForest):
         -------
         self : estimator
         """
+        with self.learning_paused():
+            self._write_snapshots()
+        return self
+
+    def _write_snapshots(self) -> None:
         checkpoint = self._checkpoint
         if checkpoint is None:
             raise ValueError("checkpoint_dir is None, or nothing was learned yet")
+        fitted = self._learned()
+        engine = spread_engine(fitted)
+        checkpoint.save(type(self).__name__, self._local_parameters(), fitted, engine.trees, engine)
+
+    def forget(self, ids: Any) -> Self:
+        """Forget examples, as the estimator in one process.
+
+        The forest is gathered for it, as for ``save``. With ``checkpoint_dir`` the call returns
+        when the folder has nothing of them; if that fails, the folder has not forgotten, and the
+        forest learns no more: go on with ``from_checkpoint``, and repeat the request.
+
+        Parameters
+        ----------
+        ids : array-like of int or str
+            As they were given to ``partial_fit``.
+
+        Returns
+        -------
+        self : estimator
+        """
+        checkpoint = self._checkpoint
+        if checkpoint is None:
+            return super().forget(ids)
         with self.learning_paused():
-            fitted = self._learned()
-            engine = spread_engine(fitted)
-            checkpoint.save(
-                type(self).__name__, self._local_parameters(), fitted, engine.trees, engine
-            )
+            with checkpoint.forgetting(KeyError, TypeError, ValueError):
+                forget_examples(self._fitted, ids, n_threads(self.n_jobs))
+            with checkpoint.forgetting():
+                self._write_snapshots()
         return self
 
     def close(self) -> None:

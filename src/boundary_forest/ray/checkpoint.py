@@ -180,8 +180,28 @@ class Checkpoint:
             self._is_broken = True
             raise
 
+    @contextmanager
+    def forgetting(self, *refusals: type[Exception]) -> Iterator[None]:
+        """Return a context inside which examples are forgotten, or a snapshot of that is written.
+
+        If it fails, the forest and the folder may have parted.
+
+        Parameters
+        ----------
+        *refusals : types of exceptions
+            What is raised if nothing was forgotten.
+        """
+        self._check()
+        try:
+            yield
+        except refusals:
+            raise
+        except BaseException:
+            self._is_broken = True
+            raise
+
     def erased(self) -> None:
-        """Do nothing: a forest with a checkpoint refuses to forget, so nothing is ever erased."""
+        """Do nothing: only a graph puts off what it forgets, and has no checkpoint."""
 
     def save(
         self, name: str, parameters: dict[str, Any], fitted: Fitted, trees: list[Trees], engine: Any

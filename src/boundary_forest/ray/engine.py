@@ -116,11 +116,17 @@ class SpreadForest(InStep):
                 self._stored = self._safely(lambda: n_stored(self._crew))
 
     def forget(self, ids: Any, n_jobs: int) -> list[int]:
-        """Refuse: what a tree learns again may need examples that other actors have."""
-        raise NotImplementedError(
-            "forget is not available on a cluster: save the forest, load it, forget there, and "
-            "spread it out with from_local"
-        )
+        """Forget examples; return the numbers of unknown ids, and then nothing is forgotten.
+
+        What a tree learns again may need examples that other actors have. So the forest is
+        gathered, forgets here, and is spread out again.
+        """
+        with Interrupts(), self._lock:
+            engine = self._safely(self.gathered)
+            unknown = list(engine.forget(ids, n_jobs))
+            if not unknown:
+                self._spread(dict(engine.snapshot().state()))
+            return unknown
 
     def erase_forgotten(self, n_jobs: int) -> None:
         """Do nothing: without a graph, what is forgotten is gone."""

@@ -149,6 +149,23 @@ class InStep:
                 arguments = (self._crew.put(rows.X[:n]), rows.labels[:n], 1, ids)
                 self._crew.ask("learn", rows.first, False, *arguments, only=actors)
 
+    def _spread(self, state: State) -> None:
+        """Put a state of the whole forest in the place of what the actors have."""
+        driver = new_driver(self._settings, self._labels)
+        states = split(state, self.trees, int(driver.state()["vote_power"]))
+        driver.restore(driver_state(state))
+        self._crew.stop()
+        self._driver, self._had_state, self._stored = driver, True, len(state["arrivals"])
+        for i, part in enumerate(states):
+            self._crew.start(i, part)
+        try:
+            self._crew.ask("get", "seen")
+        except ActorLostError as error:
+            raise ForestLostError(
+                "an actor has died before it had its trees, and what they were is gone: begin "
+                "again as before, or go on with from_checkpoint"
+            ) from error
+
     def save_parts(self, paths: list[str]) -> None:
         """Have each actor write the state of its trees to a file."""
 

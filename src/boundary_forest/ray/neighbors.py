@@ -39,7 +39,7 @@ n_jobs, random_state
     Notes
     -----
     For the same ``random_state``, the forest and every answer are those of the estimator in one
-    process. Functions as ``metric`` are refused, and so is ``forget``.
+    process. Functions as ``metric`` are refused, and ``forget`` gathers the forest.
 
     Examples
     --------

@@ -40,7 +40,7 @@ epsilon, feature_weights, max_samples, weights, forgetting, max_stored
     Notes
     -----
     For the same ``random_state``, the forest and every answer are those of the estimator in one
-    process. Functions as ``metric`` are refused, and so is ``forget``.
+    process. Functions as ``metric`` are refused, and ``forget`` gathers the forest.
 
     Examples
     --------

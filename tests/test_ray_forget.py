@@ -1,0 +1,105 @@
+"""Examples are forgotten on a cluster as in one process, and leave its folder."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+import boundary_forest
+
+pytest.importorskip("ray")
+
+from boundary_forest import ray as on_cluster
+
+X, Y = load_digits(return_X_y=True)
+KINDS = {
+    "the paper's forest": {},
+    "all that is decided": {
+        "feature_weights": "learned",
+        "weights": "auto",
+        "forgetting": "auto",
+        "max_samples": 0.5,
+    },
+    "a bound": {"max_stored": 200},
+}
+
+
+def names(begin, end):
+    return [f"row {i}" for i in range(begin, end)]
+
+
+def both(kind, **cluster):
+    params = {"n_estimators": 12, "random_state": 1, **KINDS[kind]}
+    return (
+        boundary_forest.BoundaryForestClassifier(**params),
+        on_cluster.BoundaryForestClassifier(n_actors=3, num_cpus=0.1, **cluster, **params),
+    )
+
+
+def learn(forest, begin, end):
+    forest.partial_fit(X[begin:end], Y[begin:end], ids=names(begin, end))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("with_folder", [False, True])
+def test_a_forest_forgets_as_in_one_process(kind, with_folder, tmp_path, one_process):
+    cluster = {"checkpoint_dir": tmp_path, "checkpoint_rows": 300} if with_folder else {}
+    forests = both(kind, **cluster)
+    rng = np.random.default_rng(0)
+    for begin in (0, 8, 500, 1000):  # the first before there are trees
+        end = {0: 8, 8: 500, 500: 1000, 1000: 1500}[begin]
+        for forest in forests:
+            learn(forest, begin, end)
+        stored = set(forests[0].kneighbors(X[:end], 1, return_distance=False).ravel().tolist())
+        gone = rng.choice(sorted(stored), size=len(stored) // 4, replace=False).tolist()
+        for forest in forests:
+            forest.forget(gone)
+        local, spread = forests
+        assert spread.fingerprint() == local.fingerprint()
+        np.testing.assert_array_equal(spread.apply(X[1500:]), local.apply(X[1500:]))
+        with pytest.raises(KeyError, match="nothing was forgotten"):
+            spread.forget([gone[0]])
+    if with_folder:
+        spread.close()
+        spread = on_cluster.BoundaryForestClassifier.from_checkpoint(tmp_path, num_cpus=0.1)
+        assert spread.fingerprint() == local.fingerprint()
+    spread.close()
+
+
+def test_the_folder_has_nothing_of_what_is_forgotten(tmp_path, one_process):
+    _, spread = both("the paper's forest", checkpoint_dir=tmp_path)
+    secret = np.full((1, 64), 123.456)
+    learn(spread, 0, 300)
+    spread.partial_fit(secret, [9], ids=["the secret row"])
+
+    def holds():
+        content = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+        return secret.tobytes() in content or b"the secret row" in content
+
+    assert holds()
+    spread.forget(["the secret row"])
+    assert not holds()
+    learn(spread, 300, 400)
+    spread.close()
+
+
+def test_a_folder_that_cannot_be_written_has_not_forgotten(tmp_path, one_process, monkeypatch):
+    _, spread = both("the paper's forest", checkpoint_dir=tmp_path)
+    learn(spread, 0, 300)
+    before = spread.fingerprint()
+
+    def fails(*arguments):
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("boundary_forest.ray.checkpoint.write_model", fails)
+        with pytest.raises(OSError, match="no space"):
+            spread.forget(names(0, 10))
+    with pytest.raises(on_cluster.ForestLostError, match="from_checkpoint"):
+        learn(spread, 300, 400)
+    spread.close()
+    again = on_cluster.BoundaryForestClassifier.from_checkpoint(tmp_path, n_actors=3, num_cpus=0.1)
+    assert again.fingerprint() == before
+    again.forget(names(0, 2))
+    again.close()
