@@ -225,6 +225,15 @@ def test_most_true_neighbours_are_found():
         assert np.mean(shared) / 10 > least
 
 
+@pytest.mark.parametrize("beam", [2**20, 2**62, 2**63, 2**70])
+def test_a_huge_beam_finds_all(beam):
+    X = np.random.default_rng(0).normal(size=(600, 8))
+    index = BoundaryForestNeighbors(5, random_state=0).fit(X)
+    found = index.kneighbors(X[:50], beam=beam, return_distance=False)
+    true = index.kneighbors(X[:50], exact=True, return_distance=False)
+    np.testing.assert_array_equal(found, true)
+
+
 def test_neighbours_are_found_in_clusters_of_very_different_sizes():
     """Seen: 0.988; about 0.6 by bytes alone, which do not tell close rows apart."""
     rng = np.random.default_rng(0)

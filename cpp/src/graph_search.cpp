@@ -7,8 +7,11 @@
 // ranked by its own distances. Ties go to the earlier arrival, so that what is found is a function of the
 // version and the query alone.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
+#include <thread>
+#include <utility>
 
 #include "boundary_forest/boundary_forest.hpp"
 #include "sought.hpp"
@@ -139,12 +142,16 @@ void BoundaryForest::extend_codes() {
   if (progress_.codes) progress_.codes->extend(store_, store_.size());
 }
 
-// By searches that begin at the example that is asked and have a beam of a fixed width. Distances that
-// may be negative have no ratios, and a function of the user's would be called too often.
+// Distances that may be negative have no ratios, and a function of the user's would be called too often.
+bool BoundaryForest::has_reach() const {
+  return !settings_->d->may_be_negative() && !settings_->d->single_threaded();
+}
+
+// By searches that begin at the example that is asked and have a beam of a fixed width.
 void BoundaryForest::measure_reach() {
   const Metric& d = *settings_->d;
   const Slot count = store_.size() == 0 ? 0 : RowCodes::count_for(store_.size());
-  if (progress_.reach.count() == count || d.may_be_negative() || d.single_threaded()) return;
+  if (progress_.reach.count() == count || !has_reach()) return;
   Reach reach(count);
   const RowCodes* codes = progress_.codes.get();
   std::unique_ptr<Scratch> scratch = scratch_.take();
@@ -168,20 +175,27 @@ void BoundaryForest::measure_reach() {
   progress_.reach = std::move(reach);
 }
 
-// Rows in a mapped file are not touched before they are first searched.
+// Rows in a mapped file are not touched before they are first searched. Whoever learns meanwhile may make
+// what a search needs with its next block (publish), so that it is not waited for.
 void BoundaryForest::prepare_search() {
-  if (!search_is_late_) return;
-  const Learning learning = begin_learning();
-  if (!search_is_late_) return;
-  try {
-    extend_codes();
-    measure_reach();
-    publish();
-  } catch (...) {
-    rollback();
-    throw;
+  while (search_is_late_) {
+    const std::unique_lock learning(learning_, std::try_to_lock);
+    if (!learning) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      continue;
+    }
+    const std::unique_lock block(block_);
+    if (std::exchange(is_abandoned_, false)) rollback();
+    if (!search_is_late_) return;
+    try {
+      extend_codes();
+      measure_reach();
+      publish();
+    } catch (...) {
+      rollback();
+      throw;
+    }
   }
-  search_is_late_ = false;
 }
 
 }  // namespace boundary_forest

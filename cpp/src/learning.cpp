@@ -492,6 +492,7 @@ void BoundaryForest::publish() {
           version.trees.push_back({tree.get(), tree->size(), tree->generation(), answering});
       },
       cost);
+  if (progress_.reach.count() > 0) search_is_late_ = false;
   store_.commit(number);
   for (Grown& grown : replaced_) retired_.push_back({number, std::move(grown.tree)});
   replaced_.clear();

@@ -26,9 +26,12 @@ Neighbors BoundaryForest::neighbors(const RowsView& rows, std::size_t n, const S
 }
 
 BoundaryForest::Sought BoundaryForest::sought(const Search& search, const Version& version) const {
-  Sought sought{version,     search.exact || (params_.has_graph && !version.planted),
-                search.beam, version.stored,
-                {},          {}};
+  // More than there are would find no more.
+  const std::size_t beam =
+      std::clamp<std::size_t>(search.beam, 1, std::max<Slot>(1, version.slots));
+  Sought sought{version, search.exact || (params_.has_graph && !version.planted),
+                beam,    version.stored,
+                {},      {}};
   const Allowed& allowed = search.allowed;
   const auto is_there = [&](Slot slot) {
     return store_.is_in(version, slot) && !store_.is_forgotten(version, slot);
@@ -53,7 +56,7 @@ BoundaryForest::Sought BoundaryForest::sought(const Search& search, const Versio
     // A graph is walked past what is not allowed, so the fewer examples are, the more it takes: some
     // 16 distances for each of the beam, times how many there are for one that is allowed.
     const double m = static_cast<double>(sought.n_allowed);
-    const double walked = 16.0 * static_cast<double>(search.beam) * version.slots;
+    const double walked = 16.0 * static_cast<double>(beam) * version.slots;
     if (params_.has_graph && m * m <= walked) sought.exact = true;
   }
   if (sought.exact)

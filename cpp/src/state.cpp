@@ -259,7 +259,7 @@ void BoundaryForest::restore(const State& state, const SavedRows& rows) {
           std::span(state.node_parents).subspan(begin, state.tree_sizes[t]));
     }
     store_.restore(n, rows, examples.labels.data(), examples.arrivals.data(), examples.ids);
-    search_is_late_ = rows.in_file && params_.has_graph && planted;
+    search_is_late_ = rows.in_file && params_.has_graph && planted && has_reach();
     close_block(store_.size());
     for (Slot slot = 0; !planted && slot < n; ++slot) store_.hold(slot);
     progress_ = {state.seen,      state.n_classes, std::move(spread), std::move(adaptation),

@@ -500,6 +500,7 @@ class BoundaryForest : private Forkable {
                          const RowCodes* codes, Scratch& scratch, Counts& cost) const;
   void rank(const Position& y, std::vector<Leaf>& found, Counts& cost) const;
   void extend_codes();
+  bool has_reach() const;
   void measure_reach();
   void prepare_search();
   BoundaryForest& searchable() {

@@ -40,7 +40,7 @@ def search_options(
     beam = default_beam if beam is None else beam  # set_params may have set anything
     if not isinstance(beam, Integral) or isinstance(beam, bool) or beam < 1:
         raise ValueError(f"beam must be an integer >= 1, got {beam!r}")
-    options = {"beam": int(beam), "exact": bool(exact)}
+    options = {"beam": min(int(beam), 2**32), "exact": bool(exact)}
     return options if allowed is None else {**options, **_filter(fitted, allowed)}
 
 

@@ -116,7 +116,7 @@ class Graph:
         self, y: Row, n: int, beam: int, is_returned: Callable[[int], bool] = everyone
     ) -> list[int]:
         """The arrival numbers of the n closest that the search finds."""
-        width = self.width(beam, n, sum(is_returned(a) for a in self.rows))
+        width = self.width(min(beam, len(self.rows)), n, sum(is_returned(a) for a in self.rows))
         if self.code:
             in_beam = self.walk(self.code(y), self.walked, width, is_returned)
             zeros = np.zeros(len(y), np.uint8)
