@@ -18,6 +18,9 @@ class OneProcess(Crew):
     def start(self, i, state):
         self._actors[i] = Part(*self._made_of, self.trees[i], state)
 
+    def check_started(self):
+        pass
+
     def stop(self):
         self._actors = [None] * len(self)
 

@@ -13,6 +13,7 @@ import boundary_forest
 pytest.importorskip("ray")
 
 from boundary_forest import ray as on_cluster
+from boundary_forest.ray.actors import Part
 
 X, Y = load_digits(return_X_y=True)
 X = X.astype(np.uint8)
@@ -189,3 +190,54 @@ def test_actors_that_are_killed_come_back(tmp_path, ray_cluster):
         local.partial_fit(X[rows], NAMES[rows])
     assert spread.fingerprint() == local.fingerprint()
     spread.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("with_folder", [False, True])
+def test_an_actor_that_fails_leaves_nothing_of_the_call(
+    kind, with_folder, tmp_path, one_process, monkeypatch
+):
+    local, spread = classifiers(tmp_path if with_folder else None, **KINDS[kind])
+    for forest in (local, spread):
+        forest.partial_fit(X[:200], NAMES[:200])
+    work, calls = Part.learn, []
+
+    def fails(self, *arguments):
+        calls.append(self)
+        if len(calls) == 3:
+            raise MemoryError("of the last actor")
+        return work(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Part, "learn", fails)
+        with pytest.raises(MemoryError):
+            spread.partial_fit(X[900:910], NAMES[900:910])
+    if not with_folder:
+        with pytest.raises(on_cluster.ForestLostError, match="begin again"):
+            spread.partial_fit(X[200:210], NAMES[200:210])
+        spread.fit(X[:200], NAMES[:200])
+    for forest in (local, spread):
+        forest.partial_fit(X[200:400], NAMES[200:400])
+    assert spread.fingerprint() == local.fingerprint()
+    spread.close()
+
+
+def test_an_actor_that_dies_while_others_forget_does_not_remember(tmp_path, one_process):
+    _, spread = classifiers(tmp_path)
+    spread.partial_fit(X[:200], NAMES[:200], ids=np.arange(200))
+    spread.save_checkpoint()
+    before = spread.fingerprint()
+    engine = spread.fitted.engine
+    spread_out = engine._spread
+
+    def dies(state):
+        spread_out(state)
+        engine._crew._die(1)
+
+    engine._spread = dies
+    with pytest.raises(on_cluster.ForestLostError, match="forget again"):
+        spread.forget([7])
+    spread.close()
+    again = on_cluster.BoundaryForestClassifier.from_checkpoint(tmp_path, num_cpus=0.1)
+    assert again.fingerprint() == before
+    again.close()

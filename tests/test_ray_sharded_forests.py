@@ -34,6 +34,20 @@ def test_one_shard_answers_as_the_forest_of_one_process():
     np.testing.assert_allclose(spread.predict(X[900:]), local.predict(X[900:]))
 
 
+def test_rows_that_are_infinitely_far_are_answered():
+    far = X[:2] * 1e200
+    shares = sharded().fit(X[:100], NAMES[:100]).predict_proba(far)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert np.isfinite(sharded("Regressor").fit(X[:100], Y[:100]).predict(far)).all()
+
+
+def test_what_shards_cannot_tell_is_refused():
+    forest = sharded().fit(X[:100], NAMES[:100])
+    for ask in (forest.apply, lambda rows: forest.explain(rows[0])):
+        with pytest.raises(NotImplementedError, match="trees of its own"):
+            ask(X[:1])
+
+
 def test_shards_answer_from_the_first_example_on_and_well():
     forest = sharded().partial_fit(X[:1], NAMES[:1])
     assert forest.predict(X[5:7]).tolist() == [NAMES[0]] * 2
@@ -71,5 +85,3 @@ def test_methods_that_need_it_are_refused(tmp_path):
         forest.predict_then_learn(X[:5], Y[:5])
     with pytest.raises(NotImplementedError, match="shard_by='trees'"):
         forest.save(tmp_path / "model.bf")
-    with pytest.raises(NotImplementedError, match="shards"):
-        forest.apply(X[:5])

@@ -10,6 +10,7 @@ import boundary_forest
 pytest.importorskip("ray")
 
 from boundary_forest import ray as on_cluster
+from boundary_forest.ray.actors import Part
 
 pytestmark = pytest.mark.usefixtures("one_process")
 
@@ -67,6 +68,52 @@ def test_ids_are_unique_over_shards_and_can_be_forgotten():
     assert spread.kneighbors(X[7:8], 1, return_distance=False)[0, 0] != "row 7"
     spread.partial_fit(X[7:8], ids=["row 7"])
     assert spread.kneighbors(X[7:8], 1, return_distance=False)[0, 0] == "row 7"
+
+
+def test_what_is_forgotten_is_known_no_more():
+    spread = index().fit(X[:30], ids=[f"r{i}" for i in range(30)])
+    spread.forget(["r0"])
+    with pytest.raises(KeyError, match="r0"):
+        spread.forget(["r0"])
+    spread.partial_fit(X[30:32], ids=["z", "r0"])  # in another shard now
+    spread.forget(["r0", "r3"])
+    found = spread.kneighbors(X[[0, 3, 31]], 5, return_distance=False)
+    assert not {"r0", "r3"} & set(found.ravel().tolist())
+    found = spread.kneighbors(X[:1], 2, allowed=["r0", "r3", "r4", "r5"], return_distance=False)
+    assert set(found.ravel().tolist()) == {"r4", "r5"}
+
+
+def test_from_local_brings_nothing_back_that_was_forgotten():
+    local = local_index().fit(X[:300], ids=np.arange(300))
+    local.forget([7])
+    local.upsert(X[500:501], [8])
+    spread = on_cluster.BoundaryForestNeighbors.from_local(local, n_actors=2, num_cpus=0.1)
+    found = spread.kneighbors(X[[7, 8]], 1)
+    assert (found[0] > 0).all()
+    assert spread.stats()["examples_stored"] == 299
+
+
+def test_shards_that_failed_to_learn_together_learn_no_more(monkeypatch):
+    spread = index().fit(X[:30])
+    fail_once(monkeypatch, "learn_share")
+    with pytest.raises(MemoryError):
+        spread.partial_fit(X[30:40])
+    with pytest.raises(on_cluster.ForestLostError, match="begin again"):
+        spread.partial_fit(X[30:40])
+    assert spread.fit(X[:30]).kneighbors(X[:1], 1)[1] == [[0]]
+
+
+def fail_once(monkeypatch, method):
+    """The second part that is asked for it fails, once."""
+    work, calls = getattr(Part, method), []
+
+    def fails(self, *arguments):
+        calls.append(self)
+        if len(calls) == 2:
+            raise MemoryError("of one actor")
+        return work(self, *arguments)
+
+    monkeypatch.setattr(Part, method, fails)
 
 
 def test_few_examples_filters_and_radii():

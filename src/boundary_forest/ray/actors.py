@@ -17,6 +17,8 @@ from boundary_forest.ray.part_files import read_part, write_part
 from boundary_forest.ray.shard_sums import weighed
 from boundary_forest.ray.states import State, Trees, chosen_ids, joined_ids, ranges
 
+LONGEST_START = 300  # seconds that actors may wait for a place
+
 
 @dataclass(frozen=True)
 class Cluster:
@@ -82,7 +84,7 @@ class Part:
     ) -> None:
         self._settings = settings
         self._engine = new_engine(settings, labels, trees)
-        self._last: tuple[int, bool, Any] | None = None  # how rows were learned, and what was said
+        self._last: tuple[Any, Any] | None = None  # the call that was made, and what was said
         if state is not None:
             self._engine.restore(read_part(state) if isinstance(state, str) else state)
 
@@ -90,19 +92,20 @@ class Part:
         """Return what a method of the engine returns."""
         return getattr(self._engine, method)(*arguments, **options)
 
-    def learn(self, first: int, ends: bool, rows: NDArray[Any], *arguments: Any) -> Any:
+    def learn(self, call: Any, first: int, ends: bool, rows: NDArray[Any], *arguments: Any) -> Any:
         """Learn rows that come after ``first`` others; return the ends if they are asked for.
 
-        A call that is repeated, because another actor has died meanwhile, is answered as before.
+        A call that is repeated, because another actor has died meanwhile, is answered as before:
+        it has the same name.
         """
         seen = self._engine.seen
-        if self._last and self._last[:2] == (first, ends) and seen == first + len(rows):
-            return self._last[2]
+        if self._last and self._last[0] == call and seen == first + len(rows):
+            return self._last[1]
         if seen != first:
             raise RuntimeError(f"{seen} rows were learned here, and not {first}")
         method = self._engine.ends_then_learn if ends else self._engine.learn
         said = method(rows, *arguments)
-        self._last = (first, ends, said)
+        self._last = (call, said)
         return said
 
     def save(self, path: str) -> None:
@@ -175,9 +178,8 @@ class Part:
 
     def knows(self, ids: Any) -> list[bool]:
         """Return of each id whether an example is stored here that has it."""
-        names = self.state(with_positions=False)["ids"] if self._engine.seen else []
-        there = set(names if isinstance(names, list) else names.tolist())
-        return [name in there for name in (ids if isinstance(ids, list) else ids.tolist())]
+        there = set(as_list(self.stored_examples()[3])) if self._engine.seen else set()
+        return [name in there for name in as_list(ids)]
 
     def stored_examples(self) -> Any:
         """Return positions, labels, arrivals and ids of all stored examples."""
@@ -189,10 +191,11 @@ class Part:
 
     def known(self, ids: Any) -> Any:
         """Return the arrival numbers of the stored examples that have one of these ids."""
-        state = self.state(with_positions=False)
-        wanted = set(ids if isinstance(ids, list) else ids.tolist())
-        names = state["ids"] if isinstance(state["ids"], list) else state["ids"].tolist()
-        return state["arrivals"][[name in wanted for name in names]]
+        if self._engine.seen == 0:
+            return np.empty(0, np.uint64)
+        wanted = set(as_list(ids))
+        _, _, arrivals, names = self.stored_examples()
+        return arrivals[[name in wanted for name in as_list(names)]]
 
     def grow(self, n_jobs: int, *shared: tuple[Any, ...]) -> None:
         """Grow trees anew from what is stored here, and from what other actors share.
@@ -218,6 +221,11 @@ class Part:
         order = order[~np.isin(arrivals[order], self.stored())]
         ids = chosen_ids(joined_ids([part[3] for part in shared]), order) if shared else None
         self._engine.grow(positions[order], labels[order], arrivals[order], n_jobs, ids)
+
+
+def as_list(ids: Any) -> list[Any]:
+    """Return ids as a list."""
+    return ids if isinstance(ids, list) else list(ids.tolist())
 
 
 _Actor: Any = ray.remote(Part)
@@ -257,6 +265,20 @@ class Crew:
         self._actors: list[Any] = [None] * len(trees)
         for i, state in enumerate(states):
             self.start(i, state)
+        self.check_started()
+
+    def check_started(self) -> None:
+        """Wait for actors; RuntimeError if the cluster has no room for them."""
+        waiting = [actor.get.remote("seen") for actor in self._actors]
+        _, left = ray.wait(waiting, num_returns=len(waiting), timeout=LONGEST_START)
+        if left:
+            self.stop()
+            raise RuntimeError(
+                f"{len(left)} of {len(self)} actors did not start within {LONGEST_START} s: the "
+                f"cluster has no room for n_actors={len(self)} with num_cpus="
+                f"{self._cluster.num_cpus:g} and resources={self._cluster.resources}; ask for "
+                "less, or close() other forests"
+            )
 
     def __len__(self) -> int:
         return len(self._actors)

@@ -119,6 +119,7 @@ class ClusterMixin(BaseBoundaryForest):
         spread = cls(**forest.get_params(deep=False), **cluster)
         spread.check_params()
         with forest.learning_paused():
+            forest.erase_forgotten()
             fitted: Fitted | None = forest.fitted
             if fitted is not None:
                 try:
@@ -331,6 +332,8 @@ class ClusterMixin(BaseBoundaryForest):
     def _new_engine(self, settings: Settings, labels: LabelPolicy) -> Forest:
         if self._checkpoint is not None and self._recorder is not None:
             self._checkpoint.begin(type(self).__name__, self._local_parameters(), settings.seed)
+        if self._fitted is not None:  # another takes its place, which may need its actors' room
+            spread_engine(self._fitted).stop()
         return self._spread_engine(settings, labels, None)
 
     def _spread_engine(

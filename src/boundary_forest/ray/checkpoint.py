@@ -10,6 +10,7 @@ snapshot and the journal give what was lost: one actor's trees, or all of it.
 from __future__ import annotations
 
 import copy
+import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -220,7 +221,9 @@ class Checkpoint:
             Has the actors write, and gives the driver's state.
         """
         included = self._journal.last
-        files = [f"part-{included}-{first}-{end}.bf" for first, end in trees]
+        # Others than those that count until the driver's word is written.
+        time = secrets.token_hex(4)
+        files = [f"part-{included}-{time}-{first}-{end}.bf" for first, end in trees]
         engine.save_parts([str(self.folder / name) for name in files])
         driver, settings = engine.driver_state(), fitted.settings
         labels, columns = fitted.labels.saved(driver["n_classes"])
@@ -246,6 +249,7 @@ class Checkpoint:
             arrays |= column_arrays(column, values)
         self._write(document, arrays)
         self.latest = Snapshot(included, trees, [str(self.folder / name) for name in files], driver)
+        engine.is_ahead = False
         self._journal.forget(included)
         self._remove_older(set(files))
 

@@ -88,7 +88,7 @@ class SpreadForest(InStep):
 
     def _learn_cut(self, *arguments: Any, **options: Any) -> Any:
         with Interrupts():
-            return self._safely(lambda: self._try_cut(*arguments, **options))
+            return self._learn_safely(lambda: self._try_cut(*arguments, **options))
 
     def learn_offline(
         self, rows: NDArray[Any], labels: NDArray[np.float64], n_jobs: int, ids: Any = None
@@ -102,7 +102,7 @@ class SpreadForest(InStep):
             self._stored = exchange(crew, driver, n_jobs, self._max_stored, offline=True)
 
         with Interrupts():
-            self._safely(learn)
+            self._learn_safely(learn)
 
     def check_ids(self, ids: Any, may_be_known: bool = False) -> None:
         """Raise ValueError if an id occurs twice or names a stored example."""

@@ -55,6 +55,9 @@ class InStep:
         self._cluster = cluster
         self._checkpoint = checkpoint
         self._lock = threading.RLock()
+        self._n_calls = 0
+        self._is_lost = False  # actors have parted, and there is nothing to bring them back from
+        self.is_ahead = False  # of the checkpoint, which does not know what was forgotten
         self._max_stored = settings.adaptive.get("max_stored")
         # Whether actors need one another: then they are brought back together.
         self._exchanges = (
@@ -94,6 +97,8 @@ class InStep:
         unless actors are brought back together, and the driver with them.
         """
         with self._lock:
+            if self._is_lost:
+                raise ForestLostError("actors have failed before, and have parted: begin again")
             seen, lost = self._driver.seen, set[int]()
             for _ in range(MOST_TRIES):
                 try:
@@ -115,6 +120,11 @@ class InStep:
             raise ForestLostError(
                 "an actor has died, and with it the trees that it held: give checkpoint_dir, and "
                 "they survive it"
+            )
+        if self.is_ahead:
+            raise ForestLostError(
+                f"an actor has died before {checkpoint.folder} knew what was forgotten: go on with "
+                "from_checkpoint, and forget again"
             )
         latest = checkpoint.latest
         begins_as_now = not self._had_state if latest is None else latest.trees == self.trees
@@ -147,13 +157,35 @@ class InStep:
                     self._try_cut(rows.X, rows.labels, 1, ids, begin, end)
             else:
                 arguments = (self._crew.put(rows.X[:n]), rows.labels[:n], 1, ids)
-                self._crew.ask("learn", rows.first, False, *arguments, only=actors)
+                self._crew.ask("learn", rows.first, rows.first, False, *arguments, only=actors)
+
+    def _learn_safely(self, call: Callable[[], T]) -> T:
+        """Return what a learning call returns; if it fails, nothing of it was learned.
+
+        Some actors may have learned what others failed at.
+        """
+        with self._lock:
+            self._n_calls += 1
+            seen = self._driver.seen
+            try:
+                return self._safely(call)
+            except ForestLostError:
+                raise
+            except Exception:
+                if self._checkpoint is None:
+                    self._is_lost = True
+                else:
+                    everyone = list(range(len(self._crew)))
+                    self._crew.stop()
+                    self._bring_back(everyone, seen)
+                raise
 
     def _spread(self, state: State) -> None:
         """Put a state of the whole forest in the place of what the actors have."""
         driver = new_driver(self._settings, self._labels)
         states = split(state, self.trees, int(driver.state()["vote_power"]))
         driver.restore(driver_state(state))
+        self.is_ahead = True
         self._crew.stop()
         self._driver, self._had_state, self._stored = driver, True, len(state["arrivals"])
         for i, part in enumerate(states):
@@ -218,7 +250,7 @@ class InStep:
         names = None if ids is None else ids[begin:end]
         answers = ends = weights = None
         arguments = (crew.put(np.ascontiguousarray(batch)), crew.put(targets), n_jobs, names)
-        said = crew.ask("learn", driver.seen, wants, *arguments)
+        said = crew.ask("learn", (self._n_calls, begin), driver.seen, wants, *arguments)
         if wants:
             ends = side_by_side(said)
             answers, weights = driver.hear(targets, *ends[1:], asked, shares, ranks)

@@ -83,7 +83,9 @@ def _check_enough(crew: Crew, asked: Sequence[int] | None, n: int, how: dict[str
     is_filtered = how.get("mask") is not None or how.get("ids") is not None
     stored = np.unique(np.concatenate(crew.ask("stored", only=asked)))
     if how.get("mask") is not None:
-        stored = stored[how["mask"][stored] != 0]
+        mask = how["mask"]
+        stored = stored[stored < len(mask)]  # more may have arrived since it was made
+        stored = stored[mask[stored] != 0]
     if how.get("ids") is not None:
         named = crew.ask("known", how["ids"], only=asked)
         stored = np.unique(np.concatenate(named))

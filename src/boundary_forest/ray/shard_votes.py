@@ -6,7 +6,8 @@ and on the same data it is less accurate, because every shard knows a part of th
 
 Answers are made of the ends of all shards' trees, as a forest makes them of its trees' (Shepard).
 Weights 1 / distance add up, so a shard sends their sums over its own trees: by class, or times the
-targets. Examples at distance 0 decide alone, so theirs are sent apart.
+targets. Examples at distance 0 decide alone, so theirs are sent apart; if all are infinitely far,
+they decide equally.
 """
 
 from __future__ import annotations
@@ -85,8 +86,10 @@ class ShardedForest(ShardedIndex):
             width = max(n_classes, len(ranks)) if self._are_classes else 0
             queries = self._crew.put(rows)
             parts = self._ask("sums", queries, n_jobs, width, self._is_uniform)
-        sums, at_zero = (sum(part[j] for part in parts if part is not None) for j in (0, 1))
+        told = [part for part in parts if part is not None]
+        sums, at_zero, equally = (sum(part[j] for part in told) for j in range(3))
         chosen = np.where(at_zero[:, -1:] > 0, at_zero, sums)
+        chosen = np.where(chosen[:, -1:] > 0, chosen, equally)
         shares: NDArray[np.float64] = chosen[:, :-1] / chosen[:, -1:]
         if not self._are_classes:
             return shares

@@ -60,6 +60,7 @@ class ShardedIndex:
 
     def _ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
         with self._lock:
+            self._check()
             try:
                 return self._crew.ask(method, *arguments, **options)
             except ActorLostError as error:
@@ -67,21 +68,31 @@ class ShardedIndex:
                     "an actor has died, and with it the examples of its shard: learn them again"
                 ) from error
 
+    _is_lost = False  # shards have parted
+
+    def _check(self) -> None:
+        if self._is_lost:
+            raise ForestLostError("a shard has failed to learn what others learned: begin again")
+
     def learn(
         self, rows: NDArray[Any], labels: NDArray[np.float64], n_jobs: int, ids: Any = None
     ) -> None:
         """Learn rows, each in its shard."""
         crew, n = self._crew, len(self._crew)
         with Interrupts(), self._lock:
+            self._check()
             arguments = (crew.put(rows), crew.put(labels), n_jobs, ids)
-            pending = []
-            for shard in range(n):
-                first = (shard - self.seen) % n
-                pending += crew.submit("learn_share", first, n, *arguments, only=[shard])
             try:
+                pending = []
+                for shard in range(n):
+                    first = (shard - self.seen) % n
+                    pending += crew.submit("learn_share", first, n, *arguments, only=[shard])
                 crew.results(pending)
             except ActorLostError as error:
                 raise ForestLostError("an actor has died, and with it its shard") from error
+            except Exception:  # others may have learned their share
+                self._is_lost = True
+                raise
             self.seen += len(rows)
 
     def learn_offline(self, *arguments: Any) -> None:
@@ -117,7 +128,8 @@ class ShardedIndex:
                 own = names[of_shard]
                 if len(own):
                     own = own.tolist() if isinstance(ids, list) else own
-                    self._ask("call", "forget", own, n_jobs, only=[shard])
+                    unknown = self._ask("call", "forget", own, n_jobs, only=[shard])[0]
+                    assert not unknown, "a shard knows what it has said that it knows"
             return []
 
     def erase_forgotten(self, n_jobs: int) -> None:
@@ -169,9 +181,11 @@ class ShardedIndex:
 
     def apply(self, rows: NDArray[Any], n_jobs: int) -> NDArray[np.uint64]:
         """Refuse: every shard has trees of its own."""
-        raise NotImplementedError("with search='graph' on a cluster, shards have different trees")
+        raise _has_other_trees()
 
-    paths = apply
+    def paths(self, row: NDArray[Any]) -> Any:
+        """Refuse, for the same reason."""
+        raise _has_other_trees()
 
     def snapshot(self, searched: bool = False) -> Gathered:
         """Return the state of an engine that has learned the same examples."""
@@ -218,3 +232,10 @@ class ShardedIndex:
         """End all actors."""
         with self._lock:
             self._crew.stop()
+
+
+def _has_other_trees() -> NotImplementedError:
+    return NotImplementedError(
+        "apply, trees and explain are not available where a forest is sharded by examples, as each "
+        "shard has trees of its own"
+    )
