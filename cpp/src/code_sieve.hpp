@@ -1,9 +1,9 @@
 // The sieve of the Euclidean metric: rows are compared by their byte codes (kernels/codes.hpp).
 //
-// uint8 rows are their own codes, int8 rows too but for 128, and what comes out is exact. Floats, and all rows if features have
-// weights, are coded anew for every group, so that no second copy of a row is kept (promise 5):
-// codes only tell which rows cannot be the closest, and the distances of the others are computed in
-// the canonical order.
+// uint8 rows are their own codes, int8 rows too but for 128, and what comes out is exact. Floats, and
+// all rows if features have weights, are coded anew for every group, so that no second copy of a row is
+// kept (promise 5): codes only tell which rows cannot be the closest, and the distances of the others
+// are computed in the canonical order.
 #pragma once
 
 #include "boundary_forest/sieve.hpp"

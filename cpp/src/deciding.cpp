@@ -1,8 +1,9 @@
 // What a forest decides for itself, at the numbers of arrivals that adaptation.hpp gives.
 //
 // Votes: each rule of vote_rules.hpp is tried on rows before they are learned, by what the trees say of
-// them (voting.hpp); the one with the fewest mistakes, or the least squared error, is used from then on. Weights of
-// features: see weight_learning.hpp; if they change, trees are grown anew with them (regrowing.cpp).
+// them (voting.hpp); the one with the fewest mistakes, or the least squared error, is used from then on.
+// Weights of features: see weight_learning.hpp; if they change, trees are grown anew with them
+// (regrowing.cpp).
 #include <algorithm>
 
 #include "boundary_forest/boundary_forest.hpp"
@@ -14,10 +15,7 @@ namespace boundary_forest {
 
 void BoundaryForest::decide(const Run& run) {
   Adaptation& adaptation = progress_.adaptation;
-  if (schedule_.chooses_votes(progress_.seen)) {
-    adaptation.rule = best_rule(progress_.spread, params_, adaptation);
-    std::fill(adaptation.errors.begin(), adaptation.errors.end(), 0.0);
-  }
+  if (schedule_.chooses_votes(progress_.seen)) choose_rule(progress_.spread, params_, adaptation);
   if (const Arrival n_rows = schedule_.weights_from(progress_.seen); n_rows > 0)
     learn_weights(n_rows, run);
 }

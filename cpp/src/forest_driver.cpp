@@ -14,11 +14,7 @@ ForestDriver::ForestDriver(const Params& params)
       bound_(params),
       spread_(params.label_length) {
   if (params.is_part()) throw std::invalid_argument("the parameters are those of all trees");
-  if (params.vote_weights == VoteWeights::uniform) votes_.rule = 1;
-  if (params.vote_weights == VoteWeights::automatic)
-    votes_.errors.assign(vote_rules(params).size() * (params.forgets() ? 1 : params.label_length),
-                         0.0);
-  if (schedule_.judges()) votes_.losses.assign(params.n_T, 0.0);
+  begin_votes(params, votes_);
 }
 
 Arrival ForestDriver::block_end(Arrival stored) const {
@@ -43,24 +39,25 @@ void ForestDriver::learn(std::span<const double> labels, std::size_t n, const En
   if ((heard || asked.out != nullptr) && ends.rows != n)
     throw std::invalid_argument("what the trees said of these rows must be known");
   std::vector<const double*> said(params_.n_T);
+  std::vector<double> factors;
+  Ballot ballot = ballot_of(votes_, params_, factors);
   for (std::size_t y = 0; y < n; ++y) {
     const double* label = labels.data() + y * length;
-    if (asked.out != nullptr) answer(ends, y, asked, said);
+    if (asked.out != nullptr) answer(ends, y, asked, ballot, said);
     if (heard) {
       labels_of(ends, y, said);
       const Voices voices{distances(ends, y), said};
-      if (schedule_.judges())
+      if (schedule_.judges()) {
         judge(seen_, voices, label, spread_, params_, votes_);
-      else
+        ballot = ballot_of(votes_, params_, factors);
+      } else {
         try_rules(voices, label, params_, votes_);
+      }
     }
     take_note_of(label);
   }
   planted_ = planted_ || seen_ >= params_.n_T;
-  if (planted_ && schedule_.chooses_votes(seen_)) {
-    votes_.rule = best_rule(spread_, params_, votes_);
-    std::fill(votes_.errors.begin(), votes_.errors.end(), 0.0);
-  }
+  if (planted_ && schedule_.chooses_votes(seen_)) choose_rule(spread_, params_, votes_);
 }
 
 void ForestDriver::learn_offline(std::span<const double> labels, std::size_t n) {
@@ -84,16 +81,16 @@ void ForestDriver::labels_of(const EndsView& ends, std::size_t row,
 
 void ForestDriver::answer(const EndsView& ends, const Asked& asked) const {
   std::vector<const double*> labels(params_.n_T);
-  for (std::size_t row = 0; row < ends.rows; ++row) answer(ends, row, asked, labels);
+  std::vector<double> factors;
+  const Ballot ballot = ballot_of(votes_, params_, factors);
+  for (std::size_t row = 0; row < ends.rows; ++row) answer(ends, row, asked, ballot, labels);
 }
 
 void ForestDriver::answer(const EndsView& ends, std::size_t row, const Asked& asked,
-                          std::span<const double*> labels) const {
+                          const Ballot& ballot, std::span<const double*> labels) const {
   if (params_.estimator == Estimator::nearest)
     throw std::logic_error("the nearest example is found by candidates, not by ends");
   StackMemory memory;
-  std::vector<double> factors;
-  const Ballot ballot = ballot_of(votes_, params_, factors);
   const std::span<const double> d = distances(ends, row);
   std::pmr::vector<double> weights(d.begin(), d.end(), &memory);
   const double sum = shepard_weights(weights, ballot);

@@ -12,20 +12,6 @@
 
 namespace boundary_forest {
 
-namespace {
-
-// Between a row of zeros and a row of ones.
-double code_distance(const Metric& d, std::size_t n_features) {
-  const std::vector<std::byte> zeros(n_features, std::byte{0});
-  const std::vector<std::byte> ones(n_features, std::byte{1});
-  const std::byte* row = ones.data();
-  double reduced = 0.0;
-  d.distances({zeros.data(), ElementType::uint8}, &row, 1, &reduced);
-  return reduced;
-}
-
-}  // namespace
-
 BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
     : params_((params.validate(), params)),
       settings_(std::make_shared<TreeSettings>(TreeSettings{std::move(d)})),
@@ -36,7 +22,7 @@ BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
       store_(params.element_type, params.n_features, params.label_length, params.ids,
              params.has_graph && params.ids != IdKind::none),
       code_metric_(params.has_graph ? settings_->d->on_codes() : nullptr),
-      one_step_(code_metric_ ? code_distance(*code_metric_, params.n_features) : 0.0),
+      one_step_(code_metric_ ? RowCodes::one_step(*code_metric_, params.n_features) : 0.0),
       publication_(params) {
   if (settings_->d->may_be_negative() && params_.estimator != Estimator::nearest)
     throw std::invalid_argument(
@@ -47,11 +33,7 @@ BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
   adaptation.settings = settings_;
   if (params.has_learned_weights)
     adaptation.window = Window(store_.row_bytes(), params.label_length, params.ids);
-  if (params.vote_weights == VoteWeights::uniform) adaptation.rule = 1;
-  if (params.vote_weights == VoteWeights::automatic && !params.is_part())
-    adaptation.errors.assign(
-        vote_rules(params).size() * (params.forgets() ? 1 : params.label_length), 0.0);
-  if (schedule_.judges()) adaptation.losses.assign(params.n_held(), 0.0);
+  begin_votes(params, adaptation);
   publish();
 }
 
@@ -433,117 +415,6 @@ void BoundaryForest::close_block(Slot first) {
     while (grown.n_counted > 0)
       store_.let_go(grown.tree->example(--grown.n_counted), next_publication);
   if (params_.has_graph && planted()) extend_graph();
-}
-
-BoundaryForest::Learning BoundaryForest::begin_learning() {
-  Learning learning{std::unique_lock(learning_), std::unique_lock(block_)};
-  if (std::exchange(is_abandoned_, false)) rollback();
-  return learning;
-}
-
-bool BoundaryForest::try_pause() {
-  if (!block_.try_pause()) return false;
-  if (publication_.try_pause()) return true;
-  block_.resume();
-  return false;
-}
-
-void BoundaryForest::resume() {
-  publication_.resume();
-  block_.resume();
-}
-
-void BoundaryForest::resume_in_child() {
-  publication_.resume_in_child();
-  block_.resume();
-  is_abandoned_ = is_abandoned_ || !learning_.try_lock();
-  if (is_abandoned_)
-    new (&learning_) std::mutex;  // whoever holds it is not in this process
-  else
-    learning_.unlock();
-}
-
-// Memory is asked for before anything is published; what cannot be recycled for want of it is
-// recycled by the next publication.
-void BoundaryForest::publish() {
-  make_room(retired_, replaced_.size());
-  store_.make_room_to_commit();
-  // Not before there are trees: a damaged file may name any number of them.
-  if (planted())
-    last_asked_.make_room(params_.n_features * size_of(params_.element_type), params_.n_held());
-  Adaptation adaptation = progress_.adaptation;
-  Counts cost;
-  for (Grown& grown : trees_) cost += std::exchange(grown.cost, Counts{});
-  const std::uint64_t number = publication_.newest().number;
-  publication_.publish(
-      trees_.size(),
-      [&](Version& version) {
-        version.seen = progress_.seen;
-        version.stored = store_.n_living() - store_.n_marked();
-        version.codes = progress_.codes;
-        version.reach = progress_.reach;
-        version.slots = store_.size();
-        version.n_classes = progress_.n_classes;
-        version.spread = progress_.spread;
-        version.adaptation = std::move(adaptation);
-        version.planted = planted();
-        version.trees.clear();
-        for (const auto& [tree, answering, n_counted, cost] : trees_)
-          version.trees.push_back({tree.get(), tree->size(), tree->generation(), answering});
-      },
-      cost);
-  if (progress_.reach.count() > 0) search_is_late_ = false;
-  store_.commit(number);
-  for (Grown& grown : replaced_) retired_.push_back({number, std::move(grown.tree)});
-  replaced_.clear();
-  const std::uint64_t oldest_read = publication_.oldest_read();
-  for (const Grown& grown : trees_) {
-    grown.tree->settle(number);
-    grown.tree->recycle_before(oldest_read);
-  }
-  links_.settle(number);
-  links_.recycle_before(oldest_read);
-  if (progress_.codes) {
-    progress_.codes->settle(number);
-    progress_.codes->recycle_before(oldest_read);
-  }
-  std::erase_if(retired_, [&](const Retired& tree) { return tree.number < oldest_read; });
-  try {
-    store_.recycle_before(oldest_read);
-  } catch (const std::bad_alloc&) {
-  }
-}
-
-// Needs no memory.
-void BoundaryForest::rollback() {
-  const Version& version = publication_.newest();
-  // Replaced trees return to their places; trees that the version does not list go.
-  std::move(replaced_.begin(), replaced_.end(), std::back_inserter(trees_));
-  replaced_.clear();
-  for (std::size_t i = 0; i < version.trees.size(); ++i) {
-    const auto& [tree, n_nodes, generation, answering] = version.trees[i];
-    const auto at = std::find_if(trees_.begin() + static_cast<std::ptrdiff_t>(i), trees_.end(),
-                                 [&](const Grown& grown) { return grown.tree.get() == tree; });
-    std::swap(trees_[i], *at);
-    trees_[i].tree->rollback(n_nodes, version.number);
-    trees_[i].answering = answering;
-    trees_[i].n_counted = n_nodes;
-    trees_[i].cost = {};
-  }
-  trees_.resize(version.trees.size());
-  store_.rollback();
-  links_.rollback(version.number);
-  progress_.codes = version.codes;
-  progress_.reach = version.reach;
-  if (progress_.codes) progress_.codes->truncate(version.slots);
-  progress_.seen = version.seen;
-  progress_.n_classes = version.n_classes;
-  progress_.spread = version.spread;
-  progress_.adaptation = version.adaptation;
-  try {
-    publish();  // the same state again, so that what was taken back can be recycled
-  } catch (const std::bad_alloc&) {
-  }
 }
 
 }  // namespace boundary_forest

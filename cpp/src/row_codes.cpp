@@ -34,6 +34,15 @@ Slot RowCodes::count_for(Slot n) {
   return n >> unit << unit;
 }
 
+double RowCodes::one_step(const Metric& code_metric, std::size_t n_features) {
+  const std::vector<std::byte> zeros(n_features, std::byte{0});
+  const std::vector<std::byte> ones(n_features, std::byte{1});
+  const std::byte* row = ones.data();
+  double reduced = 0.0;
+  code_metric.distances({zeros.data(), ElementType::uint8}, &row, 1, &reduced);
+  return reduced;
+}
+
 std::shared_ptr<RowCodes> RowCodes::from(const ExampleStore& store, Slot count) {
   const std::size_t D = store.n_features();
   std::vector<double> x(D);

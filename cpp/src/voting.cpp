@@ -80,6 +80,14 @@ bool are_classes(const Params& params) { return params.estimator == Estimator::s
 
 }  // namespace
 
+void begin_votes(const Params& params, Adaptation& adaptation) {
+  if (params.vote_weights == VoteWeights::uniform) adaptation.rule = 1;
+  if (params.vote_weights == VoteWeights::automatic && !params.is_part())
+    adaptation.errors.assign(
+        vote_rules(params).size() * (params.forgets() ? 1 : params.label_length), 0.0);
+  if (Schedule(params).judges()) adaptation.losses.assign(params.n_held(), 0.0);
+}
+
 Ballot ballot_of(const Adaptation& adaptation, const Params& params, std::vector<double>& factors) {
   const VoteRule& rule = vote_rules(params)[adaptation.rule];
   if (!adaptation.losses.empty()) vote_factors(rule, adaptation.losses, params, factors);
@@ -136,7 +144,7 @@ void judge(Arrival a, const Voices& said, const double* label, const Spread& bef
 }
 
 // Errors of several outputs are added in units of their variances.
-std::uint8_t best_rule(const Spread& spread, const Params& params, const Adaptation& adaptation) {
+void choose_rule(const Spread& spread, const Params& params, Adaptation& adaptation) {
   const std::size_t length = params.label_length;
   const auto error_of = [&](std::size_t rule) {
     const double* errors = adaptation.errors.data() + rule * length;
@@ -150,7 +158,8 @@ std::uint8_t best_rule(const Spread& spread, const Params& params, const Adaptat
   std::size_t best = adaptation.rule;
   for (std::size_t rule = 0; rule < vote_rules(params).size(); ++rule)
     if (error_of(rule) < error_of(best)) best = rule;
-  return static_cast<std::uint8_t>(best);
+  adaptation.rule = static_cast<std::uint8_t>(best);
+  std::fill(adaptation.errors.begin(), adaptation.errors.end(), 0.0);
 }
 
 }  // namespace boundary_forest

@@ -76,7 +76,7 @@ class ForestDriver {
   void restore(const State& state);
 
  private:
-  void answer(const EndsView& ends, std::size_t row, const Asked& asked,
+  void answer(const EndsView& ends, std::size_t row, const Asked& asked, const Ballot& ballot,
               std::span<const double*> labels) const;
   std::span<const double> distances(const EndsView& ends, std::size_t row) const {
     return {ends.distances + row * params_.n_T, params_.n_T};

@@ -2,9 +2,10 @@
 //
 // Reduced distances order like distances but are cheaper (squared for the Euclidean metric). They
 // are doubles that hold the kernel's sum exactly: an integer for uint8, the float32 or float64 sum
-// else; rows of int8 and float16 are compared as the float32 that have their values. The order of summation is part of the definition: 16 lanes, lane l takes the features i = l
-// mod 16 in order, then 16 -> 8 -> 4 -> 2 -> 1, no fused multiply-add; so every instruction set and
-// reference/ agree bit for bit (promises 1 and 2).
+// else; rows of int8 and float16 are compared as the float32 that have their values. The order of
+// summation is part of the definition: 16 lanes, lane l takes the features i = l mod 16 in order, then
+// 16 -> 8 -> 4 -> 2 -> 1, no fused multiply-add; so every instruction set and reference/ agree bit for
+// bit (promises 1 and 2).
 #pragma once
 
 #include <cstddef>

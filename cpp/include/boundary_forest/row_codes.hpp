@@ -26,6 +26,9 @@ class RowCodes {
   // The largest of the counts above that is at most n, for n > 0.
   static Slot count_for(Slot n);
 
+  // The reduced distance between codes that differ by 1 in every feature.
+  static double one_step(const Metric& code_metric, std::size_t n_features);
+
   // From the first `count` rows; null if there is nothing to code by. No row is coded yet.
   static std::shared_ptr<RowCodes> from(const ExampleStore& store, Slot count);
 

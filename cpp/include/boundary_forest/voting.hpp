@@ -22,6 +22,10 @@ struct Voices {
   const double* closest = nullptr;  // the label of the closest, if it alone is the answer
 };
 
+// As votes are weighed before anything is learned. An engine that holds a part of the trees has no errors
+// of rules, as it does not choose among them.
+void begin_votes(const Params& params, Adaptation& adaptation);
+
 // By the rule in use; `factors` must outlive it.
 Ballot ballot_of(const Adaptation& adaptation, const Params& params, std::vector<double>& factors);
 
@@ -34,7 +38,8 @@ void try_rules(const Voices& said, const double* label, const Params& params,
 void judge(Arrival a, const Voices& said, const double* label, const Spread& before,
            const Params& params, Adaptation& adaptation);
 
-// The rule with the least errors in all; among equals the one in use, else the first.
-std::uint8_t best_rule(const Spread& spread, const Params& params, const Adaptation& adaptation);
+// Takes the rule with the least errors in all, among equals the one in use, else the first; and begins
+// anew to count them.
+void choose_rule(const Spread& spread, const Params& params, Adaptation& adaptation);
 
 }  // namespace boundary_forest
