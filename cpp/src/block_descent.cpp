@@ -1,6 +1,7 @@
 #include "boundary_forest/block_descent.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <limits>
 #include <numeric>
@@ -28,10 +29,10 @@ void BlockDescent::descend(const BoundaryTree& tree, std::span<const std::uint32
   const Slot root = tree.example(0);
   const std::byte* root_row = tree.store().row(root);
   bounds_.assign(m, std::numeric_limits<double>::infinity());
-  found_.clear();
-  counts.evaluations += sieve_.sift(rows, {&root_row, 1}, bounds_, workspace_, found_);
+  closest_.resize(m);
+  counts.evaluations += sieve_.sift(rows, {&root_row, 1}, bounds_, workspace_, closest_);
   endings_.resize(m);
-  for (const Candidate& at_root : found_) endings_[at_root.query] = {0, {root, at_root.reduced}, 1};
+  for (std::uint32_t j = 0; j < m; ++j) endings_[j] = {0, {root, bounds_[j]}, 1};
 
   waiting_.assign(1, {0, 0, m});
   const bool by_level = tree.store().has_short_rows();
@@ -68,25 +69,22 @@ void BlockDescent::prefetch_ahead(const BoundaryTree& tree, std::size_t next) co
 // Each row of the group moves on to the closest child, or stays at the group's node for good.
 void BlockDescent::step(const BoundaryTree& tree, std::span<const std::uint32_t> rows,
                         const Group& group, Counts& counts) {
-  const NodeId v = group.node;
-  const ChildLists::View children = tree.children(v, n_nodes_);
+  const ChildLists::View children = tree.children(group.node, n_nodes_);
   if (children.count == 0) return;
   const std::uint32_t m = group.end - group.begin;
   const std::span<std::uint32_t> places(order_.data() + group.begin, m);
   const bool v_may_win = children.count < tree.params().k;
 
+  // Here nodes go by their number among the children; v's is the one after the last.
   queries_.resize(m);
   bounds_.resize(m);
-  v_min_.clear();
+  closest_.resize(m);
+  v_min_.assign(m, v_may_win ? children.count : nothing);
   for (std::uint32_t i = 0; i < m; ++i) {
-    const std::uint32_t j = places[i];
-    queries_[i] = rows[j];
-    bounds_[i] = v_may_win ? endings_[j].at.reduced : std::numeric_limits<double>::infinity();
-    v_min_.emplace_back(tree.tie_hash(), tree.store(), query(rows, j));
-    if (v_may_win) v_min_[i].consider(children.count, endings_[j].at);
+    queries_[i] = rows[places[i]];
+    bounds_[i] =
+        v_may_win ? endings_[places[i]].at.reduced : std::numeric_limits<double>::infinity();
   }
-
-  // Here nodes go by their number among the children; v's is the one after the last.
   constexpr std::uint32_t at_once = Sieve::most_rows;
   Slot examples[at_once];
   const std::byte* child_rows[at_once];
@@ -96,11 +94,20 @@ void BlockDescent::step(const BoundaryTree& tree, std::span<const std::uint32_t>
       examples[c] = tree.example(children[begin + c]);
       child_rows[c] = tree.store().row(examples[c]);
     }
-    found_.clear();
-    counts.evaluations += sieve_.sift(queries_, {child_rows, n}, bounds_, workspace_, found_);
-    for (const Candidate& candidate : found_)
-      v_min_[candidate.query].consider(begin + candidate.row,
-                                       {examples[candidate.row], candidate.reduced});
+    counts.evaluations += sieve_.sift(queries_, {child_rows, n}, bounds_, workspace_, closest_);
+    for (std::uint32_t i = 0; i < m; ++i) {
+      if (closest_[i] == 0) continue;
+      Leaf& at = endings_[places[i]].at;  // v_min_[i]'s
+      const bool is_tie = (closest_[i] & (closest_[i] - 1)) != 0 ||
+                          (v_min_[i] != nothing && at.reduced == bounds_[i]);
+      if (is_tie) {
+        settle_tie(tree, query(rows, places[i]), begin, examples, i, at);
+        continue;
+      }
+      const auto c = static_cast<std::uint32_t>(std::countr_zero(closest_[i]));
+      v_min_[i] = begin + c;
+      at = {examples[c], bounds_[i]};
+    }
   }
 
   // Rows that go to the same child come to lie side by side.
@@ -108,18 +115,30 @@ void BlockDescent::step(const BoundaryTree& tree, std::span<const std::uint32_t>
   for (std::uint32_t i = 0; i < m; ++i) {
     Ending& ending = endings_[places[i]];
     ending.compared += children.count;
-    ending.at = v_min_[i].at();
-    const std::uint32_t winner = v_min_[i].node();
-    if (winner < children.count) ending.node = children[winner];
-    ++ends_[winner];
+    if (v_min_[i] < children.count) ending.node = children[v_min_[i]];
+    ++ends_[v_min_[i]];
   }
   std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
   sorted_.resize(m);
-  for (std::uint32_t i = m; i-- > 0;) sorted_[--ends_[v_min_[i].node()]] = places[i];
+  for (std::uint32_t i = m; i-- > 0;) sorted_[--ends_[v_min_[i]]] = places[i];
   std::copy(sorted_.begin(), sorted_.end(), places.begin());
   for (std::uint32_t c = 0; c < children.count; ++c)  // ends_ are now beginnings
     if (ends_[c] < ends_[c + 1])
       waiting_.push_back({children[c], group.begin + ends_[c], group.begin + ends_[c + 1]});
+}
+
+// Among the children closest_[i], whose examples are those from number `begin` on, and v_min_[i] so far,
+// if that is as close. It becomes the winner, and `at` its leaf.
+void BlockDescent::settle_tie(const BoundaryTree& tree, const Query& query, std::uint32_t begin,
+                              const Slot* examples, std::uint32_t i, Leaf& at) {
+  Nearest v_min(tree.tie_hash(), tree.store(), query);
+  if (v_min_[i] != nothing) v_min.consider(v_min_[i], at);
+  for (std::uint64_t left = closest_[i]; left != 0; left &= left - 1) {
+    const auto c = static_cast<std::uint32_t>(std::countr_zero(left));
+    v_min.consider(begin + c, {examples[c], bounds_[i]});
+  }
+  v_min_[i] = v_min.node();
+  at = v_min.at();
 }
 
 // Likewise, for rows that are too few to share anything.

@@ -161,11 +161,11 @@ void CodeSieve::choose_coding(std::span<const double> scales) {
 
 std::size_t CodeSieve::sift(std::span<const std::uint32_t> queries,
                             std::span<const std::byte* const> rows, std::span<double> bounds,
-                            Workspace& workspace, std::vector<Candidate>& found) const {
+                            Workspace& workspace, std::span<std::uint64_t> closest) const {
   const std::size_t m = queries.size();
   const std::size_t row_bytes = n_features_ * size_of(stored_);
   if (!exact_ && (m < worth_coding || rows.size() * row_bytes < worth_coding_bytes))
-    return plain_.sift(queries, rows, bounds, workspace, found);
+    return plain_.sift(queries, rows, bounds, workspace, closest);
 
   std::int32_t terms[most_rows];
   float errors[most_rows];
@@ -179,7 +179,7 @@ std::size_t CodeSieve::sift(std::span<const std::uint32_t> queries,
   constexpr std::size_t at_once = 16;
   kernels::CodedQuery coded_queries[at_once];
   std::int32_t squares[at_once * most_rows];
-  std::uint64_t closest[at_once];
+  std::uint64_t closest_codes[at_once];
   std::size_t evaluations = 0;
   for (std::size_t begin = 0; begin < m; begin += at_once) {
     const std::size_t count = std::min(at_once, m - begin);
@@ -187,30 +187,30 @@ std::size_t CodeSieve::sift(std::span<const std::uint32_t> queries,
       const std::uint32_t query = queries[begin + i];
       coded_queries[i] = {codes_.data() + query * stride_, squares_[query]};
     }
-    kernels_.compare(coded_queries, count, coded, squares, closest);
+    kernels_.compare(coded_queries, count, coded, squares, closest_codes);
     if (exact_) evaluations += count * rows.size();
     for (std::size_t i = 0; i < count; ++i) {
-      const auto number = static_cast<std::uint32_t>(begin + i);
+      const std::size_t number = begin + i;
       const std::int32_t* of_query = squares + i * most_rows;
       double& bound = bounds[number];
+      closest[number] = 0;
       if (!exact_) {
         if (number + 1 < m) prefetch(block_.position(queries[number + 1]).data, row_bytes);
-        evaluations += consider_possible(rows, queries[number], of_query, closest[i], errors,
-                                         number, bound, found);
+        evaluations += consider_possible(rows, queries[number], of_query, closest_codes[i], errors,
+                                         bound, closest[number]);
         continue;
       }
-      const double reduced = of_query[std::countr_zero(closest[i])];
+      const double reduced = of_query[std::countr_zero(closest_codes[i])];
       if (stored_ == ElementType::int8 && reduced >= 0x1p24) {
         // From there on float32 has not every whole number, and rows of int8 are compared as float32.
         if (bound >= 0x1p24)
-          consider(rows, queries[number], ~std::uint64_t{0} >> (most_rows - rows.size()), number,
-                   bound, found);
+          consider_rows(rows, queries[number], ~std::uint64_t{0} >> (most_rows - rows.size()),
+                        bound, closest[number]);
         continue;
       }
       if (reduced > bound) continue;
       bound = reduced;
-      for (std::uint64_t left = closest[i]; left != 0; left &= left - 1)
-        found.push_back({number, static_cast<std::uint32_t>(std::countr_zero(left)), reduced});
+      closest[number] = closest_codes[i];
     }
   }
   return evaluations;
@@ -229,9 +229,9 @@ void CodeSieve::code_rows(std::span<const std::byte* const> rows, const kernels:
 }
 
 // The rows of a mask, by their distances; returns how many they are.
-std::size_t CodeSieve::consider(std::span<const std::byte* const> rows, std::uint32_t query,
-                                std::uint64_t mask, std::uint32_t number, double& bound,
-                                std::vector<Candidate>& found) const {
+std::size_t CodeSieve::consider_rows(std::span<const std::byte* const> rows, std::uint32_t query,
+                                     std::uint64_t mask, double& bound,
+                                     std::uint64_t& closest) const {
   std::uint32_t numbers[most_rows];
   const std::byte* left[most_rows];
   double reduced[most_rows];
@@ -241,11 +241,7 @@ std::size_t CodeSieve::consider(std::span<const std::byte* const> rows, std::uin
     left[n] = rows[numbers[n]];
   }
   if (n > 0) d_.distances(block_.position(query), left, n, reduced);
-  for (std::uint32_t j = 0; j < n; ++j) {
-    if (reduced[j] > bound) continue;
-    bound = reduced[j];
-    found.push_back({number, numbers[j], reduced[j]});
-  }
+  for (std::uint32_t j = 0; j < n; ++j) consider(numbers[j], reduced[j], bound, closest);
   return n;
 }
 
@@ -253,17 +249,16 @@ std::size_t CodeSieve::consider(std::span<const std::byte* const> rows, std::uin
 // many distances that took.
 std::size_t CodeSieve::consider_possible(std::span<const std::byte* const> rows,
                                          std::uint32_t query, const std::int32_t* squares,
-                                         std::uint64_t closest, const float* errors,
-                                         std::uint32_t number, double& bound,
-                                         std::vector<Candidate>& found) const {
-  const std::uint64_t first = closest & -closest;
+                                         std::uint64_t closest_codes, const float* errors,
+                                         double& bound, std::uint64_t& closest) const {
+  const std::uint64_t first = closest_codes & -closest_codes;
   std::uint64_t others = ~std::uint64_t{0} >> (most_rows - rows.size());
-  const std::size_t n_first = consider(rows, query, first, number, bound, found);
+  const std::size_t n_first = consider_rows(rows, query, first, bound, closest);
   const double reach = std::sqrt(bound) / coding_.step;
   if (reach <= farthest_)
     others = kernels_.within(squares, rows.size(),
                              static_cast<float>(reach) * slack_ + errors_[query], errors);
-  return n_first + consider(rows, query, others & ~first, number, bound, found);
+  return n_first + consider_rows(rows, query, others & ~first, bound, closest);
 }
 
 }  // namespace boundary_forest

@@ -20,7 +20,7 @@ class CodeSieve final : public Sieve {
 
   std::size_t sift(std::span<const std::uint32_t> queries, std::span<const std::byte* const> rows,
                    std::span<double> bounds, Workspace& workspace,
-                   std::vector<Candidate>& found) const override;
+                   std::span<std::uint64_t> closest) const override;
 
  private:
   // Fewer queries than this, or rows of fewer bytes in all, do not make up for the coding of floats.
@@ -30,13 +30,11 @@ class CodeSieve final : public Sieve {
   void choose_coding(std::span<const double> scales);
   void code_rows(std::span<const std::byte* const> rows, const kernels::CodedRows& coded,
                  float* errors) const;
-  std::size_t consider(std::span<const std::byte* const> rows, std::uint32_t query,
-                       std::uint64_t mask, std::uint32_t number, double& bound,
-                       std::vector<Candidate>& found) const;
+  std::size_t consider_rows(std::span<const std::byte* const> rows, std::uint32_t query,
+                            std::uint64_t mask, double& bound, std::uint64_t& closest) const;
   std::size_t consider_possible(std::span<const std::byte* const> rows, std::uint32_t query,
-                                const std::int32_t* squares, std::uint64_t closest,
-                                const float* errors, std::uint32_t number, double& bound,
-                                std::vector<Candidate>& found) const;
+                                const std::int32_t* squares, std::uint64_t closest_codes,
+                                const float* errors, double& bound, std::uint64_t& closest) const;
 
   const Metric& d_;
   const QueryRows& block_;

@@ -1,9 +1,6 @@
 #include "column_sieve.hpp"
 
-#include <bit>
-#include <cmath>
-#include <cstring>
-#include <limits>
+#include <algorithm>
 
 namespace boundary_forest {
 
@@ -23,14 +20,13 @@ ColumnSieve::ColumnSieve(const Metric& d, const QueryRows& block, ElementType st
 
 std::size_t ColumnSieve::sift(std::span<const std::uint32_t> queries,
                               std::span<const std::byte* const> rows, std::span<double> bounds,
-                              Workspace& workspace, std::vector<Candidate>& found) const {
-  // A few are as fast alone.
-  if (rows.size() < 4 || !alike_) return plain_.sift(queries, rows, bounds, workspace, found);
+                              Workspace& workspace, std::span<std::uint64_t> closest) const {
+  if (!alike_) return plain_.sift(queries, rows, bounds, workspace, closest);
   const kernels::ColumnKernels& columns = kernels::instruction_set().columns;
   if (stored_ == ElementType::float64)
-    sift_as(columns.doubles, scales64_.data(), queries, rows, bounds, workspace, found);
+    sift_as(columns.closest_doubles, scales64_.data(), queries, rows, bounds, workspace, closest);
   else
-    sift_as(columns.floats, scales32_.data(), queries, rows, bounds, workspace, found);
+    sift_as(columns.closest_floats, scales32_.data(), queries, rows, bounds, workspace, closest);
   return queries.size() * rows.size();
 }
 
@@ -46,37 +42,32 @@ const T* ColumnSieve::values_of(const Position& row, T* room) const {
 }
 
 template <class T>
-void ColumnSieve::sift_as(kernels::ColumnKernels::Kernel<T> compare, const T* scales,
+void ColumnSieve::sift_as(kernels::ColumnKernels::Closest<T> compare, const T* scales,
                           std::span<const std::uint32_t> queries,
                           std::span<const std::byte* const> rows, std::span<double> bounds,
-                          Workspace& workspace, std::vector<Candidate>& found) const {
+                          Workspace& workspace, std::span<std::uint64_t> closest) const {
   static_assert(kernels::most_columned_rows >= most_rows);
   constexpr std::size_t whole = kernels::column_bytes / sizeof(T);
   const std::size_t n = (rows.size() + whole - 1) / whole * whole;
   workspace.rows.resize(n * D_ * sizeof(T));
   T* const values = reinterpret_cast<T*>(workspace.rows.data());
-  T x_or_row[most_features];
-  for (std::size_t j = 0; j < rows.size(); ++j) {
-    const T* row = values_of({rows[j], stored_}, x_or_row);
+  T room[most_features];
+  for (std::size_t j = 0; j < n; ++j) {
+    // What fills the columns up is the first row again: it changes no minimum.
+    const T* row = values_of({rows[j < rows.size() ? j : 0], stored_}, room);
     for (std::size_t f = 0; f < D_; ++f) values[f * n + j] = row[f];
   }
-  for (std::size_t f = 0; f < D_; ++f)
-    std::fill(values + f * n + rows.size(), values + (f + 1) * n, T{0});
-  const kernels::Columns<T> columns{values, n, D_};
   const std::uint64_t all = ~std::uint64_t{0} >> (64 - rows.size());
-  T sums[most_rows];
-  for (std::uint32_t i = 0; i < queries.size(); ++i) {
-    const T* x = values_of(block_.position(queries[i]), x_or_row);
-    std::uint64_t left = all & compare(x, scales, columns, static_cast<T>(bounds[i]), sums);
-    for (; left != 0; left &= left - 1) {
-      const auto j = static_cast<std::uint32_t>(std::countr_zero(left));
-      const double reduced =
-          std::isnan(sums[j]) ? std::numeric_limits<double>::infinity() : double{sums[j]};
-      if (reduced > bounds[i]) continue;
-      bounds[i] = reduced;
-      found.push_back({i, j, reduced});
-    }
+  constexpr std::size_t at_once = 16;
+  T converted[at_once][most_features];
+  const T* x[at_once];
+  for (std::size_t begin = 0; begin < queries.size(); begin += at_once) {
+    const std::size_t m = std::min(at_once, queries.size() - begin);
+    for (std::size_t i = 0; i < m; ++i)
+      x[i] = values_of(block_.position(queries[begin + i]), converted[i]);
+    compare(x, m, scales, {values, n, D_}, bounds.data() + begin, closest.data() + begin);
   }
+  for (std::uint64_t& rows_of_query : closest) rows_of_query &= all;
 }
 
 }  // namespace boundary_forest

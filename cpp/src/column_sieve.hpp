@@ -19,15 +19,16 @@ class ColumnSieve final : public Sieve {
 
   std::size_t sift(std::span<const std::uint32_t> queries, std::span<const std::byte* const> rows,
                    std::span<double> bounds, Workspace& workspace,
-                   std::vector<Candidate>& found) const override;
+                   std::span<std::uint64_t> closest) const override;
 
  private:
   template <class T>
   const T* values_of(const Position& row, T* room) const;
   template <class T>
-  void sift_as(kernels::ColumnKernels::Kernel<T> compare, const T* scales,
+  void sift_as(kernels::ColumnKernels::Closest<T> compare, const T* scales,
                std::span<const std::uint32_t> queries, std::span<const std::byte* const> rows,
-               std::span<double> bounds, Workspace& workspace, std::vector<Candidate>& found) const;
+               std::span<double> bounds, Workspace& workspace,
+               std::span<std::uint64_t> closest) const;
 
   const QueryRows& block_;
   const PlainSieve plain_;

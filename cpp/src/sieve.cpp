@@ -8,15 +8,12 @@ std::unique_ptr<Sieve> Metric::sieve(const QueryRows& block) const {
 
 std::size_t PlainSieve::sift(std::span<const std::uint32_t> queries,
                              std::span<const std::byte* const> rows, std::span<double> bounds,
-                             Workspace&, std::vector<Candidate>& found) const {
+                             Workspace&, std::span<std::uint64_t> closest) const {
   double reduced[most_rows];
   for (std::uint32_t i = 0; i < queries.size(); ++i) {
     d_.distances(block_.position(queries[i]), rows.data(), rows.size(), reduced);
-    for (std::uint32_t j = 0; j < rows.size(); ++j) {
-      if (reduced[j] > bounds[i]) continue;
-      bounds[i] = reduced[j];
-      found.push_back({i, j, reduced[j]});
-    }
+    closest[i] = 0;
+    for (std::uint32_t j = 0; j < rows.size(); ++j) consider(j, reduced[j], bounds[i], closest[i]);
   }
   return queries.size() * rows.size();
 }

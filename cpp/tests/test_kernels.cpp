@@ -1,5 +1,6 @@
 // The distance kernels: every instruction set gives the same bits (promise 2), sums run in the
 // stated order (metric.hpp), and no row, however long, short or large, gives NaN.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -427,42 +428,103 @@ CASE("rows measured together are as far away as rows measured alone") {
         }
 }
 
+// Rows by columns, and how far a query is from each of them, measured alone.
 template <class T>
-void check_columns(kernels::ColumnKernels::Kernel<T> compare, const kernels::InstructionSet& set,
-                   ElementType type, std::size_t n, const T* scales, std::mt19937_64& random) {
-  constexpr std::size_t n_rows = 48;
-  const Row query = random_row(type, n, random);
-  const std::vector<T> x(query.held.begin(), query.held.end());
-  std::vector<T> values(n * n_rows);
-  std::vector<double> alone;
-  for (std::size_t j = 0; j < n_rows; ++j) {
-    const Row row = random_row(type, n, random);
-    for (std::size_t f = 0; f < n; ++f) values[f * n_rows + j] = static_cast<T>(row.held[f]);
-    alone.push_back(distance(
-        set, scales == nullptr ? Formula::euclidean : Formula::weighted_euclidean, query, row));
-  }
-  for (const double bound : {alone[5], 0.0, inf}) {
-    T sums[n_rows];
-    const std::uint64_t near =
-        compare(x.data(), scales, {values.data(), n_rows, n}, static_cast<T>(bound), sums);
+struct Columned {
+  static constexpr std::size_t n_rows = 48;
+
+  Columned(const kernels::InstructionSet& set, ElementType type, std::size_t n, const T* scales,
+           std::mt19937_64& random)
+      : query(random_row(type, n, random)),
+        x(query.held.begin(), query.held.end()),
+        values(n * n_rows) {
     for (std::size_t j = 0; j < n_rows; ++j) {
-      CHECK_EQ(static_cast<double>(sums[j]), alone[j]);
-      CHECK_EQ((near >> j & 1) == 1, !(alone[j] > bound));
+      const Row row = random_row(type, n, random);
+      for (std::size_t f = 0; f < n; ++f) values[f * n_rows + j] = static_cast<T>(row.held[f]);
+      alone.push_back(distance(
+          set, scales == nullptr ? Formula::euclidean : Formula::weighted_euclidean, query, row));
     }
   }
+  kernels::Columns<T> columns() const { return {values.data(), n_rows, x.size()}; }
+
+  const Row query;
+  const std::vector<T> x;
+  std::vector<T> values;
+  std::vector<double> alone;
+};
+
+// f(set, n, the scales of float32 and of float64, or null)
+template <class F>
+void for_each_columns(F&& f) {
+  for (const kernels::InstructionSet& set : kernels::instruction_sets())
+    for (const std::size_t n : lengths()) {
+      f(set, n, nullptr, nullptr);
+      f(set, n, weighted.scales32.data(), weighted.scales64.data());
+    }
 }
 
 CASE(
     "rows by columns are as far away as rows measured alone, and those within the bound are told") {
   std::mt19937_64 random(9);
-  for (const kernels::InstructionSet& set : kernels::instruction_sets())
-    for (const std::size_t n : lengths())
-      for (const bool scaled : {false, true}) {
-        check_columns<float>(set.columns.floats, set, ElementType::float32, n,
-                             scaled ? weighted.scales32.data() : nullptr, random);
-        check_columns<double>(set.columns.doubles, set, ElementType::float64, n,
-                              scaled ? weighted.scales64.data() : nullptr, random);
-      }
+  for_each_columns(
+      [&](const kernels::InstructionSet& set, std::size_t n, const float* scales, const double*) {
+        const Columned<float> rows(set, ElementType::float32, n, scales, random);
+        for (const double bound : {rows.alone[5], 0.0, inf}) {
+          float sums[Columned<float>::n_rows];
+          const std::uint64_t near = set.columns.compare(rows.x.data(), scales, rows.columns(),
+                                                         static_cast<float>(bound), sums);
+          for (std::size_t j = 0; j < rows.n_rows; ++j) {
+            CHECK_EQ(static_cast<double>(sums[j]), rows.alone[j]);
+            CHECK_EQ((near >> j & 1) == 1, !(rows.alone[j] > bound));
+          }
+        }
+      });
+}
+
+// Of several queries at once, one of which is among the rows.
+template <class T>
+void check_closest(kernels::ColumnKernels::Closest<T> closest, const Columned<T>& rows,
+                   const T* scales) {
+  std::vector<T> y;
+  for (std::size_t f = 0; f < rows.x.size(); ++f) y.push_back(rows.values[f * rows.n_rows + 3]);
+  const T* x[] = {rows.x.data(), y.data(), rows.x.data(), rows.x.data()};
+  const double least = *std::min_element(rows.alone.begin(), rows.alone.end());
+  double bounds[] = {inf, inf, least, least - 1.0};
+  std::uint64_t found[4];
+  closest(x, 4, scales, rows.columns(), bounds, found);
+  for (const std::size_t i : {0U, 2U}) {
+    CHECK_EQ(bounds[i], least);
+    for (std::size_t j = 0; j < rows.n_rows; ++j)
+      CHECK_EQ((found[i] >> j & 1) == 1, rows.alone[j] == least);
+  }
+  CHECK_EQ(bounds[1], 0.0);
+  CHECK_EQ(found[1] >> 3 & 1, std::uint64_t{1});
+  CHECK_EQ(bounds[3], least - 1.0);  // nothing is within it
+  CHECK_EQ(found[3], std::uint64_t{0});
+}
+
+CASE("the closest of rows by columns are those that are closest alone") {
+  std::mt19937_64 random(10);
+  for_each_columns([&](const kernels::InstructionSet& set, std::size_t n, const float* scales32,
+                       const double* scales64) {
+    check_closest(set.columns.closest_floats,
+                  Columned<float>(set, ElementType::float32, n, scales32, random), scales32);
+    check_closest(set.columns.closest_doubles,
+                  Columned<double>(set, ElementType::float64, n, scales64, random), scales64);
+  });
+}
+
+CASE("rows by columns whose distances overflow are infinitely far, and so all the closest") {
+  for (const kernels::InstructionSet& set : kernels::instruction_sets()) {
+    const float x[] = {-3e38F, 1.0F};
+    const float* queries[] = {x};
+    std::vector<float> values(2 * 16, 3e38F);
+    double bound = inf;
+    std::uint64_t found = 0;
+    set.columns.closest_floats(queries, 1, nullptr, {values.data(), 16, 2}, &bound, &found);
+    CHECK_EQ(bound, inf);
+    CHECK_EQ(found, std::uint64_t{0xFFFF});
+  }
 }
 
 CASE("minkowski with p = 1 and p = 2 is manhattan and euclidean, and other p < 1 are refused") {

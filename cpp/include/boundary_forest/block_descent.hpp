@@ -89,6 +89,8 @@ class BlockDescent {
   void prefetch_ahead(const BoundaryTree& tree, std::size_t next) const;
   void step(const BoundaryTree& tree, std::span<const std::uint32_t> rows, const Group& group,
             Counts& counts);
+  void settle_tie(const BoundaryTree& tree, const Query& query, std::uint32_t begin,
+                  const Slot* examples, std::uint32_t i, Leaf& at);
   void step_alone(const BoundaryTree& tree, std::span<const std::uint32_t> rows, const Group& group,
                   Counts& counts);
   void replay(const BoundaryTree& tree, std::uint32_t row, std::uint64_t seen, NodeId n_before,
@@ -110,8 +112,8 @@ class BlockDescent {
   // For one step: of each row of the group.
   std::vector<std::uint32_t> queries_;
   std::vector<double> bounds_;
-  std::vector<Nearest> v_min_;
-  std::vector<Candidate> found_;
+  std::vector<std::uint64_t> closest_;  // of the children
+  std::vector<std::uint32_t> v_min_;    // so far
   std::vector<std::uint32_t> sorted_;
   std::vector<std::uint32_t> ends_;  // of each child: where its rows end
   Sieve::Workspace workspace_;

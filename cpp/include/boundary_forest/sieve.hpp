@@ -1,8 +1,8 @@
 // Many queries against one node's children at once: which children may be the closest to which
 // query. The batch side of Metric; BlockDescent (block_descent.hpp) is what uses it.
 //
-// A sieve may leave a child out only when its distance is strictly greater than another's, so the
-// minimum that nearest.hpp takes over what is left is the minimum over all (promise 1).
+// A sieve leaves a child out only when its distance is strictly greater than another's, so the minimum
+// that nearest.hpp takes over what is left is the minimum over all (promise 1).
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,6 @@
 #include "boundary_forest/query_rows.hpp"
 
 namespace boundary_forest {
-
-// Row `row` of a group is at the exact reduced distance `reduced` from its query number `query`.
-struct Candidate {
-  std::uint32_t query;
-  std::uint32_t row;
-  double reduced;
-};
 
 class Sieve {
  public:
@@ -34,11 +27,21 @@ class Sieve {
   virtual ~Sieve() = default;
 
   // `queries` are numbers of the block's rows. bounds[i] is the reduced distance that a row must not
-  // exceed to matter to the i-th of them, and becomes the least found. `found` gains, in any order,
-  // at least all rows at that distance. Returns how many distances were computed.
+  // exceed to matter to the i-th of them, and becomes the least of the rows' if that is not greater.
+  // closest[i] becomes the rows at that distance, as bits; 0 if none matters. Returns how many
+  // distances were computed.
   virtual std::size_t sift(std::span<const std::uint32_t> queries,
                            std::span<const std::byte* const> rows, std::span<double> bounds,
-                           Workspace& workspace, std::vector<Candidate>& found) const = 0;
+                           Workspace& workspace, std::span<std::uint64_t> closest) const = 0;
+
+ protected:
+  // Row j is at this distance: what it makes of the bound, and of the rows that are closest.
+  static void consider(std::uint32_t j, double reduced, double& bound, std::uint64_t& closest) {
+    if (reduced > bound) return;
+    if (reduced < bound) closest = 0;
+    bound = reduced;
+    closest |= std::uint64_t{1} << j;
+  }
 };
 
 // For any metric: every distance is computed.
@@ -48,7 +51,7 @@ class PlainSieve : public Sieve {
 
   std::size_t sift(std::span<const std::uint32_t> queries, std::span<const std::byte* const> rows,
                    std::span<double> bounds, Workspace& workspace,
-                   std::vector<Candidate>& found) const override;
+                   std::span<std::uint64_t> closest) const override;
 
  private:
   const Metric& d_;

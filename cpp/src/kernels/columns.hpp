@@ -32,43 +32,143 @@ BF_INLINE std::uint64_t not_above(const V& sums, T bound) {
 #endif
 }
 
-template <bool weighted, class T>
-BF_INLINE std::uint64_t compare_columns(const T* x, const T* scales, const Columns<T>& rows,
-                                        T bound, T* sums) {
-  using V = typename Lanes<T>::Register;
-  constexpr std::size_t width = Lanes<T>::per_register;
-  const std::size_t n = rows.n_features;
-  const std::size_t n_used = n < n_lanes ? n : n_lanes;
-  std::uint64_t near = 0;
-  for (std::size_t part = 0; part < rows.n; part += width) {
-    V lanes[n_lanes];
-    for (std::size_t l = 0; l < n_used; ++l) {
-      V lane{};
-      for (std::size_t f = l; f < n; f += n_lanes) {
-        V y;
-        __builtin_memcpy(&y, rows.values + f * rows.n + part, sizeof y);
-        V apart = x[f] - y;
-        if constexpr (weighted) apart *= scales[f];
-        lane += apart * apart;
-      }
-      lanes[l] = lane;
-    }
-    for (std::size_t half = n_lanes / 2; half > 0; half /= 2)
-      for (std::size_t l = 0; l < half && l + half < n_used; ++l) lanes[l] += lanes[l + half];
-    __builtin_memcpy(sums + part, lanes, sizeof lanes[0]);
-    near |= not_above<T>(lanes[0], bound) << part;
+// `some` registers of rows, side by side: what one has to wait for, another one does meanwhile.
+template <class T, std::size_t some>
+struct Side {
+  typename Lanes<T>::Register registers[some];
+
+  BF_INLINE void operator+=(const Side& other) {
+    for (std::size_t r = 0; r < some; ++r) registers[r] += other.registers[r];
   }
+};
+
+// One row beside those of `rows` from `part` on.
+template <class T>
+struct Beside {
+  const T* x;
+  const T* scales;
+  const Columns<T>& rows;
+  std::size_t part;
+};
+
+template <bool weighted, std::size_t some, class T>
+BF_INLINE Side<T, some> square(const Beside<T>& pair, std::size_t f) {
+  using V = typename Lanes<T>::Register;
+  const T* column = pair.rows.values + f * pair.rows.n + pair.part;
+  Side<T, some> out;
+  for (std::size_t r = 0; r < some; ++r) {
+    V y;
+    __builtin_memcpy(&y, column + r * Lanes<T>::per_register, sizeof y);
+    V apart = pair.x[f] - y;
+    if constexpr (weighted) apart *= pair.scales[f];
+    out.registers[r] = apart * apart;
+  }
+  return out;
+}
+
+// Lanes l, l + stride, ... of those that are used, folded. Each is summed when its turn comes, so that
+// there are never more sums than registers.
+template <bool weighted, std::size_t some, std::size_t n_used, std::size_t l = 0,
+          std::size_t stride = 1, class T>
+BF_INLINE Side<T, some> folded(const Beside<T>& pair) {
+  if constexpr (stride >= n_lanes) {
+    Side<T, some> lane = square<weighted, some>(pair, l);
+    if constexpr (n_used == n_lanes)
+      for (std::size_t f = l + n_lanes; f < pair.rows.n_features; f += n_lanes)
+        lane += square<weighted, some>(pair, f);
+    return lane;
+  } else {
+    auto sum = folded<weighted, some, n_used, l, 2 * stride>(pair);
+    if constexpr (l + stride < n_used)
+      sum += folded<weighted, some, n_used, l + stride, 2 * stride>(pair);
+    return sum;
+  }
+}
+
+// Rows are taken on by so many registers at a time; a column has a multiple of that.
+constexpr std::size_t side_registers = column_bytes > register_bytes ? 2 : 1;
+
+// f(at, sums) for the sums of the rows from number `at` on, register by register.
+template <bool weighted, std::size_t n_used, class T, class F>
+BF_INLINE void for_each_sum(const T* x, const T* scales, const Columns<T>& rows, F&& f) {
+  constexpr std::size_t width = Lanes<T>::per_register;
+  for (std::size_t part = 0; part < rows.n; part += side_registers * width) {
+    const auto side = folded<weighted, side_registers, n_used>(Beside<T>{x, scales, rows, part});
+    for (std::size_t r = 0; r < side_registers; ++r) f(part + r * width, side.registers[r]);
+  }
+}
+
+template <bool weighted, std::size_t n_used, class T>
+std::uint64_t compare_columns(const T* x, const T* scales, const Columns<T>& rows, T bound,
+                              T* sums) {
+  std::uint64_t near = 0;
+  for_each_sum<weighted, n_used>(
+      x, scales, rows, [&](std::size_t at, const auto& some) __attribute__((always_inline)) {
+        __builtin_memcpy(sums + at, &some, sizeof some);
+        near |= not_above<T>(some, bound) << at;
+      });
   return near;
 }
 
-template <class T>
-std::uint64_t compare_columns(const T* x, const T* scales, const Columns<T>& rows, T bound,
-                              T* sums) {
-  return scales == nullptr ? compare_columns<false>(x, scales, rows, bound, sums)
-                           : compare_columns<true>(x, scales, rows, bound, sums);
+struct Min {
+  template <class A>
+  static BF_INLINE A combine(A a, A b) {
+    return a < b ? a : b;
+  }
+};
+
+template <bool weighted, std::size_t n_used, class T>
+void closest_columns(const T* const* x, std::size_t m, const T* scales, const Columns<T>& rows,
+                     double* bounds, std::uint64_t* closest) {
+  using V = typename Lanes<T>::Register;
+  constexpr std::size_t width = Lanes<T>::per_register;
+  V sums[most_columned_rows / width];
+  for (std::size_t i = 0; i < m; ++i) {
+    V low = V{} + static_cast<T>(__builtin_inf());
+    for_each_sum<weighted, n_used>(
+        x[i], scales, rows, [&](std::size_t at, const V& some) __attribute__((always_inline)) {
+          const V sum = some < __builtin_inf() ? some : V{} + static_cast<T>(__builtin_inf());
+          sums[at / width] = sum;
+          low = Min::combine(sum, low);
+        });
+    const T least = fold_vector<Min>(low, std::make_index_sequence<width / 2>());
+    closest[i] = 0;
+    if (!(least <= bounds[i])) continue;
+    bounds[i] = least;
+    for (std::size_t at = 0; at < rows.n; at += width)
+      closest[i] |= not_above<T>(sums[at / width], least) << at;
+  }
 }
 
-constexpr ColumnKernels column_kernels = {compare_columns<float>, compare_columns<double>};
+// By the number of lanes that are used.
+template <bool weighted, class T, class Numbers>
+struct ByLanes;
+template <bool weighted, class T, std::size_t... n>
+struct ByLanes<weighted, T, std::index_sequence<n...>> {
+  static constexpr ColumnKernels::Compare<T> compare[] = {compare_columns<weighted, n + 1, T>...};
+  static constexpr ColumnKernels::Closest<T> closest[] = {closest_columns<weighted, n + 1, T>...};
+};
+template <bool weighted, class T>
+using Lane = ByLanes<weighted, T, std::make_index_sequence<n_lanes>>;
+
+BF_INLINE std::size_t last_lane(std::size_t n_features) {
+  return (n_features < n_lanes ? n_features : n_lanes) - 1;
+}
+
+template <class T>
+std::uint64_t compare(const T* x, const T* scales, const Columns<T>& rows, T bound, T* sums) {
+  const auto& kernels = scales == nullptr ? Lane<false, T>::compare : Lane<true, T>::compare;
+  return kernels[last_lane(rows.n_features)](x, scales, rows, bound, sums);
+}
+
+template <class T>
+void closest(const T* const* x, std::size_t m, const T* scales, const Columns<T>& rows,
+             double* bounds, std::uint64_t* closest) {
+  const auto& kernels = scales == nullptr ? Lane<false, T>::closest : Lane<true, T>::closest;
+  kernels[last_lane(rows.n_features)](x, m, scales, rows, bounds, closest);
+}
+
+constexpr ColumnKernels column_kernels = {compare<float>, closest<float>, closest<double>};
 
 }  // namespace
 }  // namespace boundary_forest::kernels

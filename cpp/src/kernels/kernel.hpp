@@ -98,15 +98,22 @@ struct Columns {
 constexpr std::size_t most_columned_rows = 64;
 constexpr std::size_t column_bytes = 64;
 
+// Squared distances of rows to others by columns, as the kernel of Formula::euclidean has them, or with
+// scales that of Formula::weighted_euclidean.
 struct ColumnKernels {
-  // sums[j] becomes the squared distance of x to row j, as the kernel of Formula::euclidean has it, or
-  // with scales that of Formula::weighted_euclidean, but that it may be NaN where that is infinite.
-  // Returns, as bit j, whether !(sums[j] > bound).
+  // sums[j] becomes the distance of x to row j, but that it may be NaN where that is infinite. Returns,
+  // as bit j, whether !(sums[j] > bound).
   template <class T>
-  using Kernel = std::uint64_t (*)(const T* x, const T* scales, const Columns<T>& rows, T bound,
-                                   T* sums);
-  Kernel<float> floats;
-  Kernel<double> doubles;
+  using Compare = std::uint64_t (*)(const T* x, const T* scales, const Columns<T>& rows, T bound,
+                                    T* sums);
+  // If none is farther from x[i] than bounds[i], bounds[i] becomes the least distance, and bit j of
+  // closest[i] tells whether it is row j's; else closest[i] becomes 0.
+  template <class T>
+  using Closest = void (*)(const T* const* x, std::size_t m, const T* scales,
+                           const Columns<T>& rows, double* bounds, std::uint64_t* closest);
+  Compare<float> compare;
+  Closest<float> closest_floats;
+  Closest<double> closest_doubles;
 };
 
 struct InstructionSet {
