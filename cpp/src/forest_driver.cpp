@@ -39,20 +39,18 @@ void ForestDriver::learn(std::span<const double> labels, std::size_t n, const En
   if ((heard || asked.out != nullptr) && ends.rows != n)
     throw std::invalid_argument("what the trees said of these rows must be known");
   std::vector<const double*> said(params_.n_T);
-  std::vector<double> factors;
-  Ballot ballot = ballot_of(votes_, params_, factors);
+  StackMemory memory;
+  Ballots ballots(params_, votes_.losses, &memory);
   for (std::size_t y = 0; y < n; ++y) {
     const double* label = labels.data() + y * length;
-    if (asked.out != nullptr) answer(ends, y, asked, ballot, said);
+    if (asked.out != nullptr) answer(ends, y, asked, ballots.all()[votes_.rule], said);
     if (heard) {
       labels_of(ends, y, said);
       const Voices voices{distances(ends, y), said};
-      if (schedule_.judges()) {
-        judge(seen_, voices, label, spread_, params_, votes_);
-        ballot = ballot_of(votes_, params_, factors);
-      } else {
+      if (schedule_.judges())
+        judge(seen_, voices, label, spread_, params_, ballots, votes_);
+      else
         try_rules(voices, label, params_, votes_);
-      }
     }
     take_note_of(label);
   }

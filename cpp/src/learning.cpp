@@ -344,18 +344,17 @@ void BoundaryForest::answer_and_judge(const Asked& asked, std::size_t begin, Slo
   const std::size_t n_T = params_.n_held();
   StackMemory memory;
   Spread before(progress_.spread, &memory);
-  std::vector<double> factors;
-  Ballot ballot = ballot_of(progress_.adaptation, params_, factors);
+  Adaptation& adaptation = progress_.adaptation;
+  Ballots ballots(params_, adaptation.losses, &memory);
   for (std::size_t y = 0; y * n_T < v.size(); ++y) {
     const std::span<const Leaf> v_y = v.subspan(y * n_T, n_T);
-    if (asked.any()) answer(asked, ballot, begin + y, v_y);
+    if (asked.any()) answer(asked, ballots.all()[adaptation.rule], begin + y, v_y);
     if (!judges) continue;
     const double* label = store_.label(first + static_cast<Slot>(y));
     StackMemory memory_of_row;
     const Said said(*this, v_y, &memory_of_row);
-    judge(progress_.seen + y, said.voices(), label, before, params_, progress_.adaptation);
+    judge(progress_.seen + y, said.voices(), label, before, params_, ballots, adaptation);
     if (!votes()) before.add(label);
-    ballot = ballot_of(progress_.adaptation, params_, factors);
   }
 }
 

@@ -20,16 +20,20 @@ void bring_up_to_date(double& mean, double value, Arrival n_before, double memor
   mean += (value - mean) / std::min(static_cast<double>(n_before + 1), memory);
 }
 
-// What the trees said of one row, so that several ballots can weigh it.
+// What the trees said of one row, weighed by several ballots. Their sums over the trees, each in tree
+// order, run side by side: one alone would have every addition wait for the one before.
 class Heard {
  public:
   Heard(const Voices& said, bool votes, std::pmr::memory_resource* memory)
       : said_(said),
         votes_(votes),
-        weights_(said.distances.size(), memory),
+        n_(said.distances.size()),
+        ratios_(n_, memory),
+        weights_(memory),
+        sums_(memory),
         codes_(memory),
         places_(memory),
-        shares_(memory) {
+        totals_(memory) {
     if (!votes_) return;
     for (const double* label : said.labels) {
       const auto place = std::find(codes_.begin(), codes_.end(), *label) - codes_.begin();
@@ -38,42 +42,80 @@ class Heard {
     }
   }
 
-  // The mistakes or squared errors of the answer, by output. A class is right if no other has as
-  // large a share: so the order of classes does not matter.
-  void errors(const Ballot& ballot, const double* label, std::span<double> errors) {
-    std::ranges::copy(said_.distances, weights_.begin());
-    const double sum = shepard_weights(weights_, ballot);
-    if (votes_) {
-      errors[0] = is_right(*label, sum) ? 0.0 : 1.0;
+  // The mistakes or squared errors of the answers, by ballot, then by output. A class is right if no
+  // other has as large a share: so the order of classes does not matter.
+  void errors(std::span<const Ballot> ballots, const double* label, std::span<double> errors) {
+    if (said_.closest != nullptr) {
+      const std::size_t length = errors.size() / ballots.size();
+      for (std::size_t i = 0; i < errors.size(); ++i)
+        errors[i] = squared(said_.closest[i % length] - label[i % length]);
       return;
     }
-    if (said_.closest != nullptr)
-      std::copy_n(said_.closest, errors.size(), errors.begin());
+    weigh(ballots);
+    if (votes_)
+      for (std::size_t b = 0; b < ballots.size(); ++b) errors[b] = is_right(*label, b) ? 0.0 : 1.0;
     else
-      shepard_mean(said_.labels, weights_, sum, errors);
-    for (std::size_t c = 0; c < errors.size(); ++c)
-      errors[c] = (errors[c] - label[c]) * (errors[c] - label[c]);
+      mean_errors(label, errors);
   }
 
  private:
-  bool is_right(double code, double sum) {
-    shares_.assign(codes_.size(), 0.0);
-    for (std::size_t i = 0; i < places_.size(); ++i) shares_[places_[i]] += weights_[i];
+  static double squared(double x) { return x * x; }
+
+  // The weights of ballot b.
+  std::span<double> weights(std::size_t b) { return std::span(weights_).subspan(b * n_, n_); }
+
+  void weigh(std::span<const Ballot> ballots) {
+    const std::size_t B = ballots.size();
+    weights_.resize(B * n_);
+    double least = 0.0;
+    double least_of_ratios = -1.0;
+    for (std::size_t b = 0; b < B; ++b) {
+      if (b == 0 || ballots[b].factors.data() != ballots[b - 1].factors.data())
+        least = least_distance(said_.distances, ballots[b].factors);
+      if (least != least_of_ratios) shepard_ratios(said_.distances, least, ratios_);
+      least_of_ratios = least;
+      shepard_weights(ratios_, least, ballots[b], weights(b));
+    }
+    sums_.assign(B, 0.0);
+    totals_.assign(codes_.size() * B, 0.0);
+    for (std::size_t i = 0; i < n_; ++i) {
+      double* of_class = votes_ ? totals_.data() + places_[i] * B : nullptr;
+      for (std::size_t b = 0; b < B; ++b) {
+        const double weight = weights_[b * n_ + i];
+        sums_[b] += weight;
+        if (votes_) of_class[b] += weight;
+      }
+    }
+  }
+
+  bool is_right(double code, std::size_t b) const {
     double right = 0.0;
     double wrong = 0.0;
     for (std::size_t place = 0; place < codes_.size(); ++place) {
       double& side = codes_[place] == code ? right : wrong;
-      side = std::max(side, shares_[place] / sum);
+      side = std::max(side, totals_[place * sums_.size() + b] / sums_[b]);
     }
     return right > wrong;
   }
 
+  void mean_errors(const double* label, std::span<double> errors) {
+    const std::size_t length = errors.size() / sums_.size();
+    for (std::size_t b = 0; b < sums_.size(); ++b) {
+      const std::span<double> mean = errors.subspan(b * length, length);
+      shepard_mean(said_.labels, weights(b), sums_[b], mean);
+      for (std::size_t c = 0; c < length; ++c) mean[c] = squared(mean[c] - label[c]);
+    }
+  }
+
   const Voices& said_;
   const bool votes_;
-  std::pmr::vector<double> weights_;
+  const std::size_t n_;                     // trees
+  std::pmr::vector<double> ratios_;         // of the least distance to each tree's
+  std::pmr::vector<double> weights_;        // by ballot, then by tree
+  std::pmr::vector<double> sums_;           // of a ballot's weights
   std::pmr::vector<double> codes_;          // the classes that trees name, in order of appearance
   std::pmr::vector<std::uint32_t> places_;  // of each tree's class among them
-  std::pmr::vector<double> shares_;
+  std::pmr::vector<double> totals_;         // by class, then by ballot
 };
 
 bool are_classes(const Params& params) { return params.estimator == Estimator::shepard_vote; }
@@ -94,53 +136,63 @@ Ballot ballot_of(const Adaptation& adaptation, const Params& params, std::vector
   return {rule.power, factors};
 }
 
+Ballots::Ballots(const Params& params, std::span<const double> losses,
+                 std::pmr::memory_resource* memory)
+    : params_(params), factors_(vote_rules(params).size(), memory), ballots_(memory) {
+  renew(losses, /*first=*/true);
+}
+
+void Ballots::renew(std::span<const double> losses, bool first) {
+  const std::span<const VoteRule> rules = vote_rules(params_);
+  ballots_.clear();
+  for (std::size_t r = 0, shared = 0; r < rules.size(); ++r) {
+    const VoteRule& rule = rules[r];
+    if (rule.skill != rules[shared].skill || rule.lasting != rules[shared].lasting) shared = r;
+    if (shared == r && !losses.empty() && (first || rule.skill > 0))
+      vote_factors(rule, losses, params_, factors_[r]);
+    ballots_.push_back({rule.power, factors_[shared]});
+  }
+}
+
 void try_rules(const Voices& said, const double* label, const Params& params,
                Adaptation& adaptation) {
   StackMemory memory;
-  std::pmr::vector<double> errors(params.label_length, &memory);
-  double* sums = adaptation.errors.data();
-  Heard heard(said, are_classes(params), &memory);
-  for (const VoteRule& rule : vote_rules(params)) {
-    heard.errors({rule.power}, label, errors);
-    for (const double error : errors) *sums++ += error;
-  }
+  const Ballots ballots(params, {}, &memory);
+  std::pmr::vector<double> errors(adaptation.errors.size(), &memory);
+  Heard(said, are_classes(params), &memory).errors(ballots.all(), label, errors);
+  for (std::size_t i = 0; i < errors.size(); ++i) adaptation.errors[i] += errors[i];
 }
 
 // Errors of several outputs are in units of the variances before.
 void judge(Arrival a, const Voices& said, const double* label, const Spread& before,
-           const Params& params, Adaptation& adaptation) {
-  StackMemory memory;
-  std::pmr::vector<double> errors(params.label_length, &memory);
-  const auto total = [&] {
+           const Params& params, Ballots& ballots, Adaptation& adaptation) {
+  const std::size_t length = params.label_length;
+  const auto total = [&](const double* errors) {
     double sum = 0.0;
-    for (std::size_t c = 0; c < errors.size(); ++c) {
-      const double variance = errors.size() == 1 ? 1.0 : before.variance(c);
+    for (std::size_t c = 0; c < length; ++c) {
+      const double variance = length == 1 ? 1.0 : before.variance(c);
       if (variance > 0.0) sum += errors[c] / variance;
     }
     return sum < largest_error ? sum : largest_error;
   };
+  StackMemory memory;
   const Arrival n_before = a - params.n_T;
-  std::vector<double> factors;
-  double* mean = adaptation.errors.data();
-  Heard heard(said, are_classes(params), &memory);
-  VoteRule last;
-  for (const VoteRule& rule : vote_rules(params)) {
-    if (rule.skill != last.skill || rule.lasting != last.lasting)
-      vote_factors(rule, adaptation.losses, params, factors);
-    last = rule;
-    heard.errors({rule.power, factors}, label, errors);
-    bring_up_to_date(*mean++, total(), n_before, rule_memory);
-  }
-  const double* least = std::min_element(adaptation.errors.data(), mean);
+  const std::size_t n_rules = adaptation.errors.size();
+  std::pmr::vector<double> errors(n_rules * length, &memory);
+  Heard(said, are_classes(params), &memory).errors(ballots.all(), label, errors);
+  for (std::size_t r = 0; r < n_rules; ++r)
+    bring_up_to_date(adaptation.errors[r], total(&errors[r * length]), n_before, rule_memory);
+  const auto least = std::min_element(adaptation.errors.begin(), adaptation.errors.end());
   if (*least < adaptation.errors[adaptation.rule])
-    adaptation.rule = static_cast<std::uint8_t>(least - adaptation.errors.data());
+    adaptation.rule = static_cast<std::uint8_t>(least - adaptation.errors.begin());
   for (std::size_t i = 0; i < said.labels.size(); ++i) {
     const double* answer = said.labels[i];
-    for (std::size_t c = 0; c < errors.size(); ++c)
+    for (std::size_t c = 0; c < length; ++c)
       errors[c] = are_classes(params) ? static_cast<double>(answer[c] != label[c])
                                       : (answer[c] - label[c]) * (answer[c] - label[c]);
-    bring_up_to_date(adaptation.losses[i], total(), n_before, tree_memory);
+    bring_up_to_date(adaptation.losses[i], total(errors.data()), n_before, tree_memory);
   }
+  ballots.renew(adaptation.losses);
 }
 
 // Errors of several outputs are added in units of their variances.

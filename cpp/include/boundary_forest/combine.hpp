@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory_resource>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -40,27 +41,46 @@ inline double vote_weight(double ratio, VotePower power) {
 struct Ballot {
   VotePower power = VotePower::one;
   std::span<const double> factors = {};
-
-  double factor(std::size_t i) const { return factors.empty() ? 1.0 : factors[i]; }
 };
+
+// Of the trees that have a vote.
+inline double least_distance(std::span<const double> d, std::span<const double> factors) {
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < d.size(); ++i)
+    if (factors.empty() || factors[i] > 0.0) least = std::min(least, d[i]);
+  return least;
+}
+
+// least / d; equal ones too where all are infinite. If the least is 0, 1 for those at distance zero and
+// 0 for others. (Trees that have no vote may be closer: what becomes of those does not matter.)
+inline void shepard_ratios(std::span<const double> d, double least, std::span<double> ratios) {
+  if (least == 0.0)
+    for (std::size_t i = 0; i < d.size(); ++i) ratios[i] = d[i] == 0.0 ? 1.0 : 0.0;
+  else
+    for (std::size_t i = 0; i < d.size(); ++i) ratios[i] = d[i] == least ? 1.0 : least / d[i];
+}
+
+// By these ratios; the two may lie at the same place.
+inline void shepard_weights(std::span<const double> ratios, double least, const Ballot& ballot,
+                            std::span<double> weights) {
+  if (least == 0.0 || ballot.power == VotePower::one)
+    std::copy(ratios.begin(), ratios.end(), weights.begin());
+  else
+    for (std::size_t i = 0; i < ratios.size(); ++i)
+      weights[i] = vote_weight(ratios[i], ballot.power);
+  for (std::size_t i = 0; i < ballot.factors.size(); ++i) {
+    const double factor = ballot.factors[i];
+    const double weight = least == 0.0 ? weights[i] : factor * weights[i];
+    weights[i] = factor > 0.0 ? weight : 0.0;
+  }
+}
 
 // Turns distances into weights, in place; returns their sum.
 inline double shepard_weights(std::span<double> d, const Ballot& ballot) {
-  double least = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < d.size(); ++i)
-    if (ballot.factor(i) > 0.0) least = std::min(least, d[i]);
-  double sum = 0.0;
-  for (std::size_t i = 0; i < d.size(); ++i) {
-    if (ballot.factor(i) == 0.0)
-      d[i] = 0.0;
-    else if (least == 0.0)
-      d[i] = d[i] == 0.0 ? 1.0 : 0.0;
-    else
-      // Equal weights too where all are infinite.
-      d[i] = ballot.factor(i) * (d[i] == least ? 1.0 : vote_weight(least / d[i], ballot.power));
-    sum += d[i];
-  }
-  return sum;
+  const double least = least_distance(d, ballot.factors);
+  shepard_ratios(d, least, d);
+  shepard_weights(d, least, ballot, d);
+  return std::accumulate(d.begin(), d.end(), 0.0);
 }
 
 // Of the examples that the trees found: a label vector a tree.

@@ -44,8 +44,9 @@ inline double skill_factor(double loss, double least, std::uint8_t skill, bool v
 }
 
 // The factors of the trees from params.first_tree on; none where all are 1.
-inline void vote_factors(const VoteRule& rule, std::span<const double> losses, const Params& params,
-                         std::vector<double>& factors) {
+template <class Factors>
+void vote_factors(const VoteRule& rule, std::span<const double> losses, const Params& params,
+                  Factors& factors) {
   factors.clear();
   if (rule.skill == 0 && !rule.lasting) return;
   const double least = *std::min_element(losses.begin(), losses.end());

@@ -29,14 +29,34 @@ void begin_votes(const Params& params, Adaptation& adaptation);
 // By the rule in use; `factors` must outlive it.
 Ballot ballot_of(const Adaptation& adaptation, const Params& params, std::vector<double>& factors);
 
+// One for every rule, by the trees' recent losses; without losses, by distances alone.
+class Ballots {
+ public:
+  Ballots(const Params& params, std::span<const double> losses, std::pmr::memory_resource* memory);
+  Ballots(const Ballots&) = delete;  // they refer to their factors
+  Ballots& operator=(const Ballots&) = delete;
+
+  std::span<const Ballot> all() const { return ballots_; }
+  void renew(std::span<const double> losses) { renew(losses, /*first=*/false); }
+
+ private:
+  void renew(std::span<const double> losses, bool first);
+
+  const Params& params_;
+  // Of each rule; none where those of one before it are the same.
+  std::pmr::vector<std::pmr::vector<double>> factors_;
+  std::pmr::vector<Ballot> ballots_;
+};
+
 // The answers of every rule to a row are held against its label.
 void try_rules(const Voices& said, const double* label, const Params& params,
                Adaptation& adaptation);
 
 // The same at every arrival, for a forest that forgets: the rules' recent errors, and the trees' own. It
-// is arrival number `a`; `before` is the spread of the labels before.
+// is arrival number `a`; `before` is the spread of the labels before; `ballots` are by the losses so far,
+// and then by the new ones.
 void judge(Arrival a, const Voices& said, const double* label, const Spread& before,
-           const Params& params, Adaptation& adaptation);
+           const Params& params, Ballots& ballots, Adaptation& adaptation);
 
 // Takes the rule with the least errors in all, among equals the one in use, else the first; and begins
 // anew to count them.
