@@ -47,7 +47,7 @@ void ColumnSieve::sift_as(kernels::ColumnKernels::Closest<T> compare, const T* s
                           std::span<const std::byte* const> rows, std::span<double> bounds,
                           Workspace& workspace, std::span<std::uint64_t> closest) const {
   static_assert(kernels::most_columned_rows >= most_rows);
-  constexpr std::size_t whole = kernels::column_bytes / sizeof(T);
+  const std::size_t whole = kernels::instruction_set().columns.column_bytes / sizeof(T);
   const std::size_t n = (rows.size() + whole - 1) / whole * whole;
   workspace.rows.resize(n * D_ * sizeof(T));
   T* const values = reinterpret_cast<T*>(workspace.rows.data());

@@ -41,7 +41,7 @@ class StandardisedRows {
   // Returns, as bit j, whether it is not above `bound`.
   std::uint64_t compare(const float* x, std::size_t begin, float bound, float* sums) const {
     const std::uint64_t near = kernels::instruction_set().columns.compare(
-        x, nullptr, {values_.data() + begin * D_, tile, D_}, bound, sums);
+        x, {values_.data() + begin * D_, tile, D_}, bound, sums);
     return n_ - begin < tile ? near & ((std::uint64_t{1} << (n_ - begin)) - 1) : near;
   }
 

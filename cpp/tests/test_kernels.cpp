@@ -431,11 +431,10 @@ CASE("rows measured together are as far away as rows measured alone") {
 // Rows by columns, and how far a query is from each of them, measured alone.
 template <class T>
 struct Columned {
-  static constexpr std::size_t n_rows = 48;
-
   Columned(const kernels::InstructionSet& set, ElementType type, std::size_t n, const T* scales,
            std::mt19937_64& random)
-      : query(random_row(type, n, random)),
+      : n_rows(3 * set.columns.column_bytes / sizeof(T)),  // two registers go together, then one
+        query(random_row(type, n, random)),
         x(query.held.begin(), query.held.end()),
         values(n * n_rows) {
     for (std::size_t j = 0; j < n_rows; ++j) {
@@ -447,38 +446,29 @@ struct Columned {
   }
   kernels::Columns<T> columns() const { return {values.data(), n_rows, x.size()}; }
 
+  const std::size_t n_rows;
   const Row query;
   const std::vector<T> x;
   std::vector<T> values;
   std::vector<double> alone;
 };
 
-// f(set, n, the scales of float32 and of float64, or null)
-template <class F>
-void for_each_columns(F&& f) {
-  for (const kernels::InstructionSet& set : kernels::instruction_sets())
-    for (const std::size_t n : lengths()) {
-      f(set, n, nullptr, nullptr);
-      f(set, n, weighted.scales32.data(), weighted.scales64.data());
-    }
-}
-
 CASE(
     "rows by columns are as far away as rows measured alone, and those within the bound are told") {
   std::mt19937_64 random(9);
-  for_each_columns(
-      [&](const kernels::InstructionSet& set, std::size_t n, const float* scales, const double*) {
-        const Columned<float> rows(set, ElementType::float32, n, scales, random);
-        for (const double bound : {rows.alone[5], 0.0, inf}) {
-          float sums[Columned<float>::n_rows];
-          const std::uint64_t near = set.columns.compare(rows.x.data(), scales, rows.columns(),
-                                                         static_cast<float>(bound), sums);
-          for (std::size_t j = 0; j < rows.n_rows; ++j) {
-            CHECK_EQ(static_cast<double>(sums[j]), rows.alone[j]);
-            CHECK_EQ((near >> j & 1) == 1, !(rows.alone[j] > bound));
-          }
+  for (const kernels::InstructionSet& set : kernels::instruction_sets())
+    for (const std::size_t n : lengths()) {
+      const Columned<float> rows(set, ElementType::float32, n, nullptr, random);
+      for (const double bound : {rows.alone[5], 0.0, inf}) {
+        float sums[kernels::most_columned_rows];
+        const std::uint64_t near =
+            set.columns.compare(rows.x.data(), rows.columns(), static_cast<float>(bound), sums);
+        for (std::size_t j = 0; j < rows.n_rows; ++j) {
+          CHECK_EQ(static_cast<double>(sums[j]), rows.alone[j]);
+          CHECK_EQ((near >> j & 1) == 1, !(rows.alone[j] > bound));
         }
-      });
+      }
+    }
 }
 
 // Of several queries at once, one of which is among the rows.
@@ -505,13 +495,16 @@ void check_closest(kernels::ColumnKernels::Closest<T> closest, const Columned<T>
 
 CASE("the closest of rows by columns are those that are closest alone") {
   std::mt19937_64 random(10);
-  for_each_columns([&](const kernels::InstructionSet& set, std::size_t n, const float* scales32,
-                       const double* scales64) {
-    check_closest(set.columns.closest_floats,
-                  Columned<float>(set, ElementType::float32, n, scales32, random), scales32);
-    check_closest(set.columns.closest_doubles,
-                  Columned<double>(set, ElementType::float64, n, scales64, random), scales64);
-  });
+  for (const kernels::InstructionSet& set : kernels::instruction_sets())
+    for (const std::size_t n : lengths())
+      for (const bool scaled : {false, true}) {
+        const float* scales32 = scaled ? weighted.scales32.data() : nullptr;
+        const double* scales64 = scaled ? weighted.scales64.data() : nullptr;
+        check_closest(set.columns.closest_floats,
+                      Columned<float>(set, ElementType::float32, n, scales32, random), scales32);
+        check_closest(set.columns.closest_doubles,
+                      Columned<double>(set, ElementType::float64, n, scales64, random), scales64);
+      }
 }
 
 CASE("rows by columns whose distances overflow are infinitely far, and so all the closest") {

@@ -85,25 +85,24 @@ BF_INLINE Side<T, some> folded(const Beside<T>& pair) {
   }
 }
 
-// Rows are taken on by so many registers at a time; a column has a multiple of that.
-constexpr std::size_t side_registers = column_bytes > register_bytes ? 2 : 1;
-
 // f(at, sums) for the sums of the rows from number `at` on, register by register.
 template <bool weighted, std::size_t n_used, class T, class F>
 BF_INLINE void for_each_sum(const T* x, const T* scales, const Columns<T>& rows, F&& f) {
   constexpr std::size_t width = Lanes<T>::per_register;
-  for (std::size_t part = 0; part < rows.n; part += side_registers * width) {
-    const auto side = folded<weighted, side_registers, n_used>(Beside<T>{x, scales, rows, part});
-    for (std::size_t r = 0; r < side_registers; ++r) f(part + r * width, side.registers[r]);
+  std::size_t at = 0;
+  for (; at + 2 * width <= rows.n; at += 2 * width) {
+    const auto two = folded<weighted, 2, n_used>(Beside<T>{x, scales, rows, at});
+    f(at, two.registers[0]);
+    f(at + width, two.registers[1]);
   }
+  if (at < rows.n) f(at, folded<weighted, 1, n_used>(Beside<T>{x, scales, rows, at}).registers[0]);
 }
 
-template <bool weighted, std::size_t n_used, class T>
-std::uint64_t compare_columns(const T* x, const T* scales, const Columns<T>& rows, T bound,
-                              T* sums) {
+template <std::size_t n_used, class T>
+std::uint64_t compare_columns(const T* x, const Columns<T>& rows, T bound, T* sums) {
   std::uint64_t near = 0;
-  for_each_sum<weighted, n_used>(
-      x, scales, rows, [&](std::size_t at, const auto& some) __attribute__((always_inline)) {
+  for_each_sum<false, n_used, T>(
+      x, nullptr, rows, [&](std::size_t at, const auto& some) __attribute__((always_inline)) {
         __builtin_memcpy(sums + at, &some, sizeof some);
         near |= not_above<T>(some, bound) << at;
       });
@@ -145,7 +144,7 @@ template <bool weighted, class T, class Numbers>
 struct ByLanes;
 template <bool weighted, class T, std::size_t... n>
 struct ByLanes<weighted, T, std::index_sequence<n...>> {
-  static constexpr ColumnKernels::Compare<T> compare[] = {compare_columns<weighted, n + 1, T>...};
+  static constexpr ColumnKernels::Compare<T> compare[] = {compare_columns<n + 1, T>...};
   static constexpr ColumnKernels::Closest<T> closest[] = {closest_columns<weighted, n + 1, T>...};
 };
 template <bool weighted, class T>
@@ -156,9 +155,8 @@ BF_INLINE std::size_t last_lane(std::size_t n_features) {
 }
 
 template <class T>
-std::uint64_t compare(const T* x, const T* scales, const Columns<T>& rows, T bound, T* sums) {
-  const auto& kernels = scales == nullptr ? Lane<false, T>::compare : Lane<true, T>::compare;
-  return kernels[last_lane(rows.n_features)](x, scales, rows, bound, sums);
+std::uint64_t compare(const T* x, const Columns<T>& rows, T bound, T* sums) {
+  return Lane<false, T>::compare[last_lane(rows.n_features)](x, rows, bound, sums);
 }
 
 template <class T>
@@ -168,7 +166,8 @@ void closest(const T* const* x, std::size_t m, const T* scales, const Columns<T>
   kernels[last_lane(rows.n_features)](x, m, scales, rows, bounds, closest);
 }
 
-constexpr ColumnKernels column_kernels = {compare<float>, closest<float>, closest<double>};
+constexpr ColumnKernels column_kernels = {register_bytes, compare<float>, closest<float>,
+                                          closest<double>};
 
 }  // namespace
 }  // namespace boundary_forest::kernels

@@ -91,21 +91,21 @@ struct CodeKernels {
 template <class T>
 struct Columns {
   const T* values;
-  std::size_t n;  // rows, filled up so that a column is a multiple of column_bytes
+  std::size_t n;  // rows, filled up so that a column is a multiple of ColumnKernels::column_bytes
   std::size_t n_features;
 };
 
 constexpr std::size_t most_columned_rows = 64;
-constexpr std::size_t column_bytes = 64;
 
 // Squared distances of rows to others by columns, as the kernel of Formula::euclidean has them, or with
 // scales that of Formula::weighted_euclidean.
 struct ColumnKernels {
-  // sums[j] becomes the distance of x to row j, but that it may be NaN where that is infinite. Returns,
+  std::size_t column_bytes;  // 64 or a fraction of it
+
+  // Without scales. sums[j] becomes the distance of x to row j, but that it may be NaN where that is infinite. Returns,
   // as bit j, whether !(sums[j] > bound).
   template <class T>
-  using Compare = std::uint64_t (*)(const T* x, const T* scales, const Columns<T>& rows, T bound,
-                                    T* sums);
+  using Compare = std::uint64_t (*)(const T* x, const Columns<T>& rows, T bound, T* sums);
   // If none is farther from x[i] than bounds[i], bounds[i] becomes the least distance, and bit j of
   // closest[i] tells whether it is row j's; else closest[i] becomes 0.
   template <class T>
