@@ -16,9 +16,7 @@ using namespace nb::literals;
 
 namespace {
 
-using Labels2d = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Labels3d = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-using RankArray = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 class Driver {
  public:
@@ -93,7 +91,7 @@ class Driver {
   struct Question {
     Question(const Driver& driver, std::size_t rows, bool shares,
              const std::optional<RankArray>& given)
-        : ranks(given ? Ranks(given->data(), given->shape(0)) : Ranks()) {
+        : ranks(ranks_in(given)) {
       const Params& params = driver.driver_.params();
       const bool classes = params.estimator == Estimator::shepard_vote;
       std::size_t length = params.label_length;

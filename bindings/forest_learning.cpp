@@ -1,0 +1,169 @@
+// Learning, replacing and forgetting.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "forest.hpp"
+
+namespace boundary_forest {
+
+using namespace nb::literals;
+
+void Forest::learn(const Array2d& X, const Labels2d& y, std::size_t n_jobs, const nb::object& ids) {
+  const RowsView rows = rows_to_learn(X, y);
+  const Ids names = ids_to_learn(ids, rows.n);
+  saying_how_far(rows, [&, forest = forest_](std::size_t& learned) {
+    forest->learn(rows, y.data(), run_with(n_jobs), learned, names);
+  });
+}
+
+template <auto method>
+nb::object Forest::answer_then_learn(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
+                                     const nb::object& ids, const std::optional<RankArray>& ranks,
+                                     bool with_ends) {
+  const RowsView rows = rows_to_learn(X, y);
+  const Ids names = ids_to_learn(ids, rows.n);
+  Table<double> answers;
+  Ends ends;
+  saying_how_far(rows, [&, forest = forest_](std::size_t& learned) {
+    answers = ((*forest).*method)(rows, y.data(), run_with(n_jobs), learned, names, ranks_in(ranks),
+                                  with_ends ? &ends : nullptr);
+  });
+  if (!with_ends) return to_numpy(std::move(answers));
+  return nb::make_tuple(to_numpy(std::move(answers)), to_tuple(std::move(ends), forest_->params()));
+}
+
+void Forest::learn_offline(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
+                           const nb::object& ids) {
+  const RowsView rows = rows_to_learn(X, y);
+  const Ids names = ids_to_learn(ids, rows.n);
+  without_gil(
+      [&, forest = forest_] { forest->learn_offline(rows, y.data(), run_with(n_jobs), names); });
+}
+
+void Forest::check_ids(const nb::object& ids, bool may_be_known) {
+  const Ids names = ids_from(ids);
+  without_gil([&, forest = forest_] { forest->check_ids(names, may_be_known); });
+}
+
+void Forest::replace(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
+                     const nb::object& ids) {
+  const RowsView all = rows_to_learn(X, y);
+  Ids names = ids_to_learn(ids, all.n);
+  const std::size_t n_features = forest_->params().n_features;
+  saying_how_far(all, [&](std::size_t& learned) {
+    std::size_t before = 0;
+    while (before < all.n) {
+      std::size_t now = 0;
+      const auto report = [&] { learned = before + now; };
+      const RowsView rows = all.slice(before, all.n - before, n_features);
+      try {
+        forest()->replace(rows, y.data() + before * y.shape(1), run_with(n_jobs), now, names);
+      } catch (...) {
+        report();
+        throw;
+      }
+      report();
+      const auto done = static_cast<std::ptrdiff_t>(now);
+      if (!names.texts.empty()) names.texts.erase(names.texts.begin(), names.texts.begin() + done);
+      if (!names.integers.empty())
+        names.integers.erase(names.integers.begin(), names.integers.begin() + done);
+      before += now;
+      if (forest()->is_due_anew()) grow_anew(n_jobs);
+    }
+  });
+}
+
+std::vector<std::size_t> Forest::forget(const nb::object& ids, std::size_t n_jobs) {
+  const Ids names = ids_from(ids);
+  return without_gil([&] {
+    std::vector<std::size_t> unknown = forest()->forget(names, run_with(n_jobs));
+    if (unknown.empty() && forest()->is_due_anew()) grow_anew(n_jobs);
+    return unknown;
+  });
+}
+
+void Forest::erase_forgotten(std::size_t n_jobs) {
+  without_gil([&] {
+    if (forest()->n_marked() > 0) grow_anew(n_jobs);
+  });
+}
+
+std::size_t Forest::n_forgotten() {
+  return without_gil([&, forest = forest_] { return forest->n_marked(); });
+}
+
+void Forest::regrow(std::uint32_t place, const Keys& arrivals, bool answering) {
+  const std::vector<Regrowth> trees = {
+      {place, {arrivals.data(), arrivals.data() + arrivals.shape(0)}, answering}};
+  without_gil([&, forest = forest_] { forest->regrow(trees, run_with(1)); });
+}
+
+void Forest::succeed(std::uint32_t place) {
+  without_gil([&, forest = forest_] { forest->succeed({&place, 1}); });
+}
+
+void Forest::renew() {
+  without_gil([forest = forest_] { forest->renew(); });
+}
+
+void bind_learning(nb::class_<Forest>& forest) {
+  forest
+      .def("learn", &Forest::learn, "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none(),
+           nb::sig("def learn(self, X: numpy.typing.NDArray[typing.Any], y: "
+                   "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> None"),
+           "Learn rows in order, block by block.")
+      .def("predict_then_learn", &Forest::answer_then_learn<&BoundaryForest::predict_then_learn>,
+           "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none(), "ranks"_a = nb::none(),
+           "with_ends"_a = false,
+           nb::sig("def predict_then_learn(self, X: numpy.typing.NDArray[typing.Any], y: "
+                   "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None, ranks: "
+                   "numpy.typing.NDArray[numpy.uint32] | None = None, with_ends: bool = False) -> "
+                   "typing.Any"),
+           "Learn rows in order, and return the prediction for each from just before; with the "
+           "examples that the trees ended at: their arrivals, labels, distances and weights.")
+      .def(
+          "estimate_then_learn", &Forest::answer_then_learn<&BoundaryForest::estimate_then_learn>,
+          "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none(), "ranks"_a = nb::none(),
+          "with_ends"_a = false,
+          nb::sig("def estimate_then_learn(self, X: numpy.typing.NDArray[typing.Any], y: "
+                  "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
+                  "numpy.typing.NDArray[numpy.int64] | list[str] | None = None, ranks: "
+                  "numpy.typing.NDArray[numpy.uint32] | None = None, with_ends: bool = False) -> "
+                  "typing.Any"),
+          "Learn rows in order, and return the estimate of each from just before; with ends as for "
+          "predict_then_learn.")
+      .def("learn_offline", &Forest::learn_offline, "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none(),
+           nb::sig("def learn_offline(self, X: numpy.typing.NDArray[typing.Any], y: "
+                   "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> None"),
+           "Learn all rows at once, each tree in an order of its own.")
+      .def("check_ids", &Forest::check_ids, "ids"_a, "may_be_known"_a = false,
+           nb::sig("def check_ids(self, ids: numpy.typing.NDArray[numpy.int64] | list[str], "
+                   "may_be_known: bool = False) -> None"),
+           "Raise ValueError if an id occurs twice or names a stored example.")
+      .def("replace", &Forest::replace, "X"_a, "y"_a, "n_jobs"_a, "ids"_a,
+           nb::sig("def replace(self, X: numpy.typing.NDArray[typing.Any], y: "
+                   "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
+                   "numpy.typing.NDArray[numpy.int64] | list[str]) -> None"),
+           "Learn rows in order, in place of the stored examples that have their ids.")
+      .def("forget", &Forest::forget, "ids"_a, "n_jobs"_a,
+           nb::sig("def forget(self, ids: numpy.typing.NDArray[numpy.int64] | list[str], n_jobs: "
+                   "int) -> list[int]"),
+           "Forget the examples with these ids, or return the numbers of those not known.")
+      .def("erase_forgotten", &Forest::erase_forgotten, "n_jobs"_a,
+           "Erase the examples that were forgotten and that searches of a graph still go by.")
+      .def_prop_ro("n_forgotten", &Forest::n_forgotten, "How many these are.")
+      .def("regrow", &Forest::regrow, "place"_a, "arrivals"_a, "answering"_a = true,
+           nb::sig("def regrow(self, place: int, arrivals: numpy.typing.NDArray[numpy.uint64], "
+                   "answering: bool = True) -> None"),
+           "Grow a new tree at this place from stored examples, in this order.")
+      .def("succeed", &Forest::succeed, "place"_a,
+           "Let the tree that grows at this place take over from the one that answers there.")
+      .def("renew", &Forest::renew,
+           "Let the successors of trees that have a lifetime take over now, as far as they grow.");
+}
+
+}  // namespace boundary_forest

@@ -1,0 +1,129 @@
+// What a forest that holds a part of the trees tells, and is told, by what drives all parts.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <limits>
+
+#include "forest.hpp"
+
+namespace boundary_forest {
+
+using namespace nb::literals;
+
+nb::tuple Forest::ends(const Array2d& X, std::size_t n_jobs) {
+  const RowsView rows = view(X);
+  Ends ends = without_gil([&, forest = forest_] { return forest->ends(rows, run_with(n_jobs)); });
+  return unweighted(std::move(ends), forest_->params());
+}
+
+nb::tuple Forest::ends_then_learn(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
+                                  const nb::object& ids) {
+  const RowsView rows = rows_to_learn(X, y);
+  const Ids names = ids_to_learn(ids, rows.n);
+  Ends ends;
+  saying_how_far(rows, [&, forest = forest_](std::size_t& learned) {
+    ends = forest->ends_then_learn(rows, y.data(), run_with(n_jobs), learned, names);
+  });
+  return unweighted(std::move(ends), forest_->params());
+}
+
+nb::tuple Forest::candidates(const Array2d& X, std::optional<std::size_t> n,
+                             std::optional<double> radius, std::size_t n_jobs, bool exact,
+                             const std::optional<Mask>& mask, const nb::object& ids) {
+  const RowsView rows = view(X);
+  const PySearch how(1, exact, mask, ids);
+  constexpr auto all = std::numeric_limits<std::size_t>::max();
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  Candidates found = without_gil([&, forest = forest_] {
+    return forest->candidates(rows, n.value_or(all), radius.value_or(infinity), how.search,
+                              run_with(n_jobs));
+  });
+  const std::size_t m = found.arrivals.size();
+  return nb::make_tuple(
+      to_numpy(std::move(found.ends), {rows.n}), to_numpy(std::move(found.reduced), {m}),
+      to_numpy(std::move(found.distances), {m}), to_numpy(std::move(found.arrivals), {m}),
+      ids_to_python(std::move(found.ids), forest_->params().ids, {m}));
+}
+
+nb::tuple Forest::examples(const Keys& arrivals) {
+  const std::span wanted(arrivals.data(), arrivals.shape(0));
+  return to_tuple(without_gil([&, forest = forest_] { return forest->examples(wanted); }),
+                  forest_->params());
+}
+
+std::vector<std::uint32_t> Forest::places_to_grow() {
+  return without_gil([forest = forest_] { return forest->places_to_grow(); });
+}
+
+void Forest::grow(const Array2d& X, const Labels2d& y, const Keys& arrivals, std::size_t n_jobs,
+                  const nb::object& ids) {
+  const RowsView rows = rows_to_learn(X, y);
+  const Ids names = ids_to_learn(ids, rows.n);
+  const std::span numbers(arrivals.data(), arrivals.shape(0));
+  without_gil([&, forest = forest_] {
+    forest->grow_part(rows, y.data(), numbers, names, run_with(n_jobs));
+  });
+}
+
+nb::object Forest::oldest() {
+  const auto found = without_gil([forest = forest_] { return forest->oldest(); });
+  if (!found) return nb::none();
+  return nb::make_tuple(found->arrival, found->answering, found->place);
+}
+
+void Forest::cut(std::uint32_t place, bool answering, std::size_t n_jobs) {
+  without_gil([&, forest = forest_] { forest->cut(place, answering, run_with(n_jobs)); });
+}
+
+bool Forest::is_planted() {
+  return without_gil([forest = forest_] { return forest->is_planted(); });
+}
+
+void bind_parts(nb::class_<Forest>& forest) {
+  forest
+      .def("ends", &Forest::ends, "X"_a, "n_jobs"_a,
+           nb::sig("def ends(self, X: numpy.typing.NDArray[typing.Any], n_jobs: int) -> "
+                   "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.float64], "
+                   "numpy.typing.NDArray[numpy.float64]]"),
+           "Return arrivals, labels and distances of the examples that the trees end at.")
+      .def("ends_then_learn", &Forest::ends_then_learn, "X"_a, "y"_a, "n_jobs"_a,
+           "ids"_a = nb::none(),
+           nb::sig("def ends_then_learn(self, X: numpy.typing.NDArray[typing.Any], y: "
+                   "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> "
+                   "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.float64], "
+                   "numpy.typing.NDArray[numpy.float64]]"),
+           "Learn rows in order, and return the same for each from just before.")
+      .def("candidates", &Forest::candidates, "X"_a, "n_neighbors"_a.none(), "radius"_a.none(),
+           "n_jobs"_a, "exact"_a = false, "mask"_a = nb::none(), "ids"_a = nb::none(),
+           nb::sig("def candidates(self, X: numpy.typing.NDArray[typing.Any], n_neighbors: int | "
+                   "None, radius: float | None, n_jobs: int, exact: bool = False, mask: "
+                   "numpy.typing.NDArray[numpy.uint8] | None = None, ids: "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> "
+                   "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.float64], "
+                   "numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.uint64], "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None]"),
+           "Return what these trees have to say to a search: where each row's end, reduced "
+           "distances, distances, arrival numbers and ids.")
+      .def("examples", &Forest::examples, "arrivals"_a,
+           nb::sig("def examples(self, arrivals: numpy.typing.NDArray[numpy.uint64]) -> "
+                   "tuple[typing.Any, typing.Any, typing.Any, typing.Any]"),
+           "Return positions, labels, arrivals and ids of stored examples.")
+      .def("places_to_grow", &Forest::places_to_grow,
+           "Return the places whose trees are to be grown anew from all that is stored.")
+      .def("grow", &Forest::grow, "X"_a, "y"_a, "arrivals"_a, "n_jobs"_a, "ids"_a = nb::none(),
+           nb::sig("def grow(self, X: numpy.typing.NDArray[typing.Any], y: "
+                   "numpy.typing.NDArray[numpy.float64], arrivals: "
+                   "numpy.typing.NDArray[numpy.uint64], n_jobs: int, ids: "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> None"),
+           "Grow them, given the examples that are stored elsewhere.")
+      .def("oldest", &Forest::oldest, nb::sig("def oldest(self) -> tuple[int, bool, int] | None"),
+           "Return the oldest arrival, and of the tree that has it whether it answers, and its "
+           "place.")
+      .def("cut", &Forest::cut, "place"_a, "answering"_a, "n_jobs"_a,
+           "Grow this tree anew from the newer half of its own examples.")
+      .def_prop_ro("is_planted", &Forest::is_planted, "Whether there are trees.");
+}
+
+}  // namespace boundary_forest
