@@ -108,7 +108,11 @@ def test_an_id_that_comes_twice_is_refused_wherever_the_source_is_cut(
     assert load(saved).n_samples_fit_ == 400
 
 
-def test_an_index_that_another_process_changed_is_not_replaced(run, tmp_path, saved, monkeypatch):
+@pytest.mark.parametrize("spelled", [[], ["--save", "index.bf"]])
+def test_an_index_that_another_process_changed_is_not_replaced(
+    spelled, run, tmp_path, saved, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
     more = write(vectors(MORE, IDS[:60]), tmp_path / "more.parquet")
     other = BoundaryForestNeighbors(random_state=0).fit(X[:50], ids=IDS[:50])
     add = index._Adding.add
@@ -118,7 +122,7 @@ def test_an_index_that_another_process_changed_is_not_replaced(run, tmp_path, sa
         other.save(saved)
 
     monkeypatch.setattr(index._Adding, "add", changed)
-    code, _, err = run("index", more, "--id", "id", "--into", saved)
+    code, _, err = run("index", more, "--id", "id", "--into", saved, *spelled)
     assert code == 2
     assert "another process has changed it meanwhile" in err
     assert load(saved).fingerprint() == other.fingerprint()

@@ -132,7 +132,7 @@ def index(
             added = forest.stats()["examples_stored"] - before
             if old is not None:
                 said["added"] = f"{count(added)}, {count(adding.n - added)} replaced"
-                if to == into:
+                if into is not None and to.resolve() == into.resolve():
                     old.check_unchanged()
             attachments = {} if old is None else old.attachments
             save_index(forest, to, rows.columns.names, attachments)
