@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ pytest.importorskip("ray")
 
 from boundary_forest import ray as on_cluster
 from boundary_forest.ray.actors import Part
+from boundary_forest.ray.part_files import write_part
 
 X, Y = load_digits(return_X_y=True)
 X = X.astype(np.uint8)
@@ -134,6 +136,27 @@ def test_a_snapshot_that_cannot_be_saved_is_put_off(tmp_path, one_process, monke
 
 def _full_disk(path, state):
     raise OSError(28, "No space left on device", path)
+
+
+def test_a_folder_that_nodes_do_not_share_keeps_its_journal(tmp_path, one_process, monkeypatch):
+    local, spread = classifiers(tmp_path / "driver")
+    elsewhere = tmp_path / "node"
+    elsewhere.mkdir()
+
+    def on_its_own_disk(path, state):
+        write_part(elsewhere / Path(path).name, state)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("boundary_forest.ray.actors.write_part", on_its_own_disk)
+        with pytest.warns(RuntimeWarning, match="not the same folder on all nodes"):
+            spread.partial_fit(X[:400], NAMES[:400])
+        with pytest.raises(OSError, match="a folder that all nodes share"):
+            spread.save_checkpoint()
+    assert len(list(elsewhere.glob("part-*.bf"))) >= 3
+    spread.close()
+    other = type(spread).from_checkpoint(tmp_path / "driver", n_actors=3, num_cpus=0.1)
+    assert other.fingerprint() == local.fit(X[:400], NAMES[:400]).fingerprint()
+    other.close()
 
 
 def test_without_a_checkpoint_the_call_raises(one_process, monkeypatch):

@@ -225,6 +225,7 @@ class Checkpoint:
         time = secrets.token_hex(4)
         files = [f"part-{included}-{time}-{first}-{end}.bf" for first, end in trees]
         engine.save_parts([str(self.folder / name) for name in files])
+        self._check_seen(files)
         driver, settings = engine.driver_state(), fitted.settings
         labels, columns = fitted.labels.saved(driver["n_classes"])
         document = self._document(name, parameters, settings.seed)
@@ -267,6 +268,16 @@ class Checkpoint:
 
     def _write(self, document: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         write_model(self.folder / DRIVER, document, arrays)
+
+    def _check_seen(self, files: list[str]) -> None:
+        """Raise OSError if actors wrote elsewhere: then the journal is all that there is."""
+        n_missing = sum(not (self.folder / name).is_file() for name in files)
+        if n_missing > 0:
+            raise OSError(
+                f"{self.folder} is not the same folder on all nodes: what {n_missing} of "
+                f"{len(files)} actors wrote there is not seen by the driver; set checkpoint_dir to "
+                "a folder that all nodes share"
+            )
 
     def _remove_older(self, kept: set[str]) -> None:
         for path in self.folder.glob("part-*.bf"):
