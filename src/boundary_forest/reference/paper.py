@@ -7,7 +7,7 @@ drawn, in which order distances are summed, what happens before ``n_T`` examples
 
 Beyond the paper go ``feature_weights`` (weights.py), ``weights`` (votes.py), ``lifetimes``
 (forgetting.py), ``max_samples``, the fraction of the arrivals that each tree learns, and
-``max_stored``, the most examples that are stored at a time.
+``max_stored``, the most examples that are stored at a time; and ``forget``, on request.
 
 >>> import numpy as np
 >>> forest = BoundaryForest(n_T=2, k=50, d="euclidean", epsilon=0.0, seed=0)
@@ -20,7 +20,7 @@ Beyond the paper go ``feature_weights`` (weights.py), ``weights`` (votes.py), ``
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -145,7 +145,8 @@ class BoundaryForest:
         self.log_weights: Logs = []  # of new trees, if they are learned; none: the plain metric
         self.successors: dict[int, BoundaryTree] = {}  # which grow, and do not answer yet
         self.idle_until: dict[int, float] = {}  # arrivals, of places that renew() was called for
-        self.window: list[Row] = []  # the last arrivals, if weights are learned from them
+        # The last arrivals, if weights are learned from them: numbers, positions and labels.
+        self.window: list[tuple[int, Row, Row]] = []
         self.trees: list[BoundaryTree] = []
         self.buffer: list[Node] = []
         self.labels: list[Row] = []
@@ -229,15 +230,23 @@ class BoundaryForest:
         )
 
     def take_note_of(self, y: Row, c: Row) -> None:
-        self.labels.append(c)
         if self.learns_weights:
-            self.window = [*self.window[-WINDOW + 1 :], y]
+            self.window.append((self.seen, y, c))
+        self.labels.append(c)
+        while self.window and self.window[0][0] < self.seen - WINDOW:
+            self.window.pop(0)
 
     def BFInitialization(self) -> None:
-        """Tree i takes example i as its root and the others in its own random order."""
+        """Tree i takes example i as its root and the others in its own random order.
+
+        If that was forgotten, its root is the first of that order.
+        """
+        known = {w.arrival: (w.x, w.c) for w in self.buffer}
         for i in range(self.n_T):
-            order = [j for j in shuffled(self.n_T, self.seed, i) if j != i and self.learns(i, j)]
-            self.trees.append(self.grow(i, 0, [i, *order], [(w.x, w.c) for w in self.buffer]))
+            order = [j for j in shuffled(self.n_T, self.seed, i) if j in known]
+            root = i if i in known else order[0]
+            order = [root, *(j for j in order if j != root and self.learns(i, j))]
+            self.trees.append(self.grow(i, 0, order, known))
 
     def train_offline(self, X: Row, C: Row) -> None:
         """OBF: each tree is shown its own shuffle of everything."""
@@ -260,11 +269,17 @@ class BoundaryForest:
     ) -> BoundaryTree:
         x, c = examples[order[0]]
         tree = BoundaryTree(self, i, generation, Node(x, c, order[0]), log_weights)
+        self.show(tree, order, examples, 1)
+        return tree
+
+    def show(
+        self, tree: BoundaryTree, order: list[int], examples: Examples, n_known: int = 0
+    ) -> None:
+        """Let a tree learn stored examples in this order, but for the first n_known."""
         epsilon = self.threshold(self.seen)
-        for seen, j in enumerate(order[1:], start=1):
+        for seen, j in enumerate(order[n_known:], start=n_known):
             x, c = examples[j]
             tree.BTTrain(x, c, j, seen, epsilon)
-        return tree
 
     @property
     def stored(self) -> dict[int, tuple[Row, Row]]:
@@ -280,6 +295,32 @@ class BoundaryForest:
         """Tree i anew, from stored examples in this order; what no tree has is stored no more."""
         self.trees[i] = self.grow(i, generation, order, self.stored)
 
+    def forget(self, arrivals: Collection[int]) -> None:
+        """Each tree keeps what does not stand below these, and learns the rest of its own again.
+
+        They are shown in order of arrival. A tree of which nothing is left begins with the
+        earliest that some tree has.
+        """
+        gone = set(arrivals)
+        self.window = [known for known in self.window if known[0] not in gone]
+        self.buffer = [w for w in self.buffer if w.arrival not in gone]
+        stored = {a: example for a, example in self.stored.items() if a not in gone}
+        for tree in self.all_trees:
+            before, tree.nodes = tree.nodes, []
+            for v in before:
+                if v.arrival not in gone and (v.parent is None or v.parent in tree.nodes):
+                    tree.nodes.append(v)
+            for v in tree.nodes:
+                v.children = [w for w in v.children if w in tree.nodes]
+            again = sorted(
+                v.arrival for v in before if v.arrival not in gone and v not in tree.nodes
+            )
+            n_known = 0
+            if not tree.nodes:
+                again = again or [min(stored)]
+                tree.nodes, n_known = [Node(*stored[again[0]], again[0])], 1
+            self.show(tree, again, stored, n_known)
+
     # What the forest decides for itself, at 125 * 2^j arrivals
 
     def decide(self) -> None:
@@ -294,11 +335,16 @@ class BoundaryForest:
 
     def learn_weights(self, n_rows: int, in_use: Logs) -> None:
         if self.learns_weights:
-            n = min(n_rows, len(self.window))
-            X, C = np.array(self.window[-n:]), np.array(self.labels[-n:])
-            classes = self.E == "shepard_vote"
+            last = [known for known in self.window if known[0] >= self.seen - n_rows]
             self.log_weights = learned_weights(
-                X, C, in_use, seen=self.seen, seed=self.seed, classes=classes, forgets=self.forgets
+                np.array([x for _, x, _ in last]),
+                np.array([c for _, _, c in last]),
+                [a for a, _, _ in last],
+                in_use,
+                seen=self.seen,
+                seed=self.seed,
+                classes=self.E == "shepard_vote",
+                forgets=self.forgets,
             )
 
     def metric_of(self, log_weights: Logs) -> Distances:

@@ -10,6 +10,7 @@ quarter chooses between the weights in use, none, 1 / variance, those learned, a
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -123,13 +124,21 @@ def error_and_pulls(
 
 
 class Learning:
-    """X and C are the last arrivals' positions and labels, `seen` of them in all."""
+    """X and C are the positions and labels of some of the last arrivals, of `seen` in all."""
 
     def __init__(
-        self, X: Any, C: Any, *, seen: int, seed: int, classes: bool, forgets: bool
+        self,
+        X: Any,
+        C: Any,
+        arrivals: Sequence[int],
+        *,
+        seen: int,
+        seed: int,
+        classes: bool,
+        forgets: bool,
     ) -> None:
         self.seed, self.seen, self.classes, self.forgets = seed, seen, classes, forgets
-        self.cut, self.begin = len(X) * 3 // 4, seen - len(X)
+        self.cut, self.arrivals = len(X) * 3 // 4, arrivals
         rows = X[: self.cut].astype(np.float64)
         means = in_order(rows) / len(rows)
         squares = in_order((rows - means) ** 2)
@@ -196,7 +205,7 @@ class Learning:
 
     def rows_of_step(self, step: int) -> list[int]:
         def key(i: int) -> int:
-            return hash64(self.seed, self.seen, step, self.begin + i)
+            return hash64(self.seed, self.seen, step, self.arrivals[i])
 
         n = min(ROWS_PER_STEP // 2 if self.forgets else ROWS_PER_STEP, self.cut // 7)
         return sorted(sorted(range(self.cut), key=key)[:n])
@@ -231,10 +240,18 @@ def rounded(u: Row) -> Logs:
 
 
 def learned_weights(
-    X: Any, C: Any, in_use: Logs, *, seen: int, seed: int, classes: bool, forgets: bool = False
+    X: Any,
+    C: Any,
+    arrivals: Sequence[int],
+    in_use: Logs,
+    *,
+    seen: int,
+    seed: int,
+    classes: bool,
+    forgets: bool = False,
 ) -> Logs:
     """The weights to use from now on; 1 / variance where a forest that forgets begins."""
     if len(X) < FEWEST_ROWS and not (forgets and len(X) > 1):
         return in_use
-    learning = Learning(X, C, seen=seen, seed=seed, classes=classes, forgets=forgets)
+    learning = Learning(X, C, arrivals, seen=seen, seed=seed, classes=classes, forgets=forgets)
     return learning.equal if len(X) < FEWEST_ROWS else learning.choice(in_use)
