@@ -15,7 +15,6 @@ pytest.importorskip("ray")
 
 from boundary_forest import ray as on_cluster
 from boundary_forest.ray.actors import Part
-from boundary_forest.ray.part_files import write_part
 
 X, Y = load_digits(return_X_y=True)
 X = X.astype(np.uint8)
@@ -138,21 +137,30 @@ def _full_disk(path, state):
     raise OSError(28, "No space left on device", path)
 
 
-def test_a_folder_that_nodes_do_not_share_keeps_its_journal(tmp_path, one_process, monkeypatch):
-    local, spread = classifiers(tmp_path / "driver")
-    elsewhere = tmp_path / "node"
+@pytest.mark.parametrize("stale", [False, True])
+def test_a_folder_that_nodes_do_not_share_keeps_its_journal(
+    stale, tmp_path, one_process, monkeypatch
+):
+    elsewhere, save = tmp_path / "node", Part.save
     elsewhere.mkdir()
+    if stale:  # another forest's, under the same name
+        classifiers(elsewhere)[1].partial_fit(X[:20], NAMES[:20]).close()
+    local, spread = classifiers(tmp_path / "driver")
 
-    def on_its_own_disk(path, state):
-        write_part(elsewhere / Path(path).name, state)
+    def on_its_own_disk(part, path, identity):
+        save(part, str(elsewhere / Path(path).name), identity)
 
     with monkeypatch.context() as patched:
-        patched.setattr("boundary_forest.ray.actors.write_part", on_its_own_disk)
-        with pytest.warns(RuntimeWarning, match="not the same folder on all nodes"):
-            spread.partial_fit(X[:400], NAMES[:400])
+        patched.setattr(Part, "save", on_its_own_disk)
+        for rows in batches(end=400, n=200):
+            if rows.stop < 400:
+                spread.partial_fit(X[rows], NAMES[rows])
+                continue
+            with pytest.warns(RuntimeWarning, match="not the same folder on all nodes"):
+                spread.partial_fit(X[rows], NAMES[rows])
         with pytest.raises(OSError, match="a folder that all nodes share"):
             spread.save_checkpoint()
-    assert len(list(elsewhere.glob("part-*.bf"))) >= 3
+    assert not list(tmp_path.glob("*/part-*.bf"))
     spread.close()
     other = type(spread).from_checkpoint(tmp_path / "driver", n_actors=3, num_cpus=0.1)
     assert other.fingerprint() == local.fit(X[:400], NAMES[:400]).fingerprint()

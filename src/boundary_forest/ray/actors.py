@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from boundary_forest.estimators.fitted import Settings, new_engine
 from boundary_forest.estimators.labels import LabelPolicy
+from boundary_forest.ray.checkpoint import check_shared
 from boundary_forest.ray.errors import ActorLostError
 from boundary_forest.ray.part_files import read_part, write_part
 from boundary_forest.ray.shard_sums import weighed
@@ -108,8 +110,9 @@ class Part:
         self._last = (call, said)
         return said
 
-    def save(self, path: str) -> None:
-        """Write the engine's state to a file."""
+    def save(self, path: str, identity: str) -> None:
+        """Write the engine's state to a file, in the checkpoint's folder with this journal."""
+        check_shared(Path(path).parent, identity)
         write_part(path, self.state())
 
     def state(self, with_positions: bool = True) -> State:

@@ -31,7 +31,7 @@ from boundary_forest.estimators.errors import JournalError
 from boundary_forest.estimators.fitted import Fitted, Settings
 from boundary_forest.estimators.ids import engine_ids
 from boundary_forest.estimators.labels import LabelPolicy
-from boundary_forest.files import ModelFile, remove_unfinished, write_model
+from boundary_forest.files import ModelFile, ModelFileError, remove_unfinished, write_model
 from boundary_forest.files.values import (
     column_arrays,
     read_column,
@@ -224,8 +224,7 @@ class Checkpoint:
         # Others than those that count until the driver's word is written.
         time = secrets.token_hex(4)
         files = [f"part-{included}-{time}-{first}-{end}.bf" for first, end in trees]
-        engine.save_parts([str(self.folder / name) for name in files])
-        self._check_seen(files)
+        engine.save_parts([str(self.folder / name) for name in files], self.identity)
         driver, settings = engine.driver_state(), fitted.settings
         labels, columns = fitted.labels.saved(driver["n_classes"])
         document = self._document(name, parameters, settings.seed)
@@ -268,16 +267,6 @@ class Checkpoint:
 
     def _write(self, document: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         write_model(self.folder / DRIVER, document, arrays)
-
-    def _check_seen(self, files: list[str]) -> None:
-        """Raise OSError if actors wrote elsewhere: then the journal is all that there is."""
-        n_missing = sum(not (self.folder / name).is_file() for name in files)
-        if n_missing > 0:
-            raise OSError(
-                f"{self.folder} is not the same folder on all nodes: what {n_missing} of "
-                f"{len(files)} actors wrote there is not seen by the driver; set checkpoint_dir to "
-                "a folder that all nodes share"
-            )
 
     def _remove_older(self, kept: set[str]) -> None:
         for path in self.folder.glob("part-*.bf"):
@@ -392,6 +381,23 @@ def opened(checkpoint: Checkpoint, name: str, policy: type[LabelPolicy], names: 
         if told["has_feature_names"]:
             names_of_features = read_column(file, "feature_names")
         return Opened(parameters, settings, labels, names_of_features)
+
+
+def check_shared(folder: Path, identity: str) -> None:
+    """Raise OSError if the folder that an actor sees is not the one of this journal.
+
+    If its snapshot were on a disk of its own node, the journal would be emptied for nothing.
+    """
+    try:
+        with ModelFile(folder / DRIVER) as file, file.checking("document"):
+            if file.document["checkpoint"]["journal"] == identity:
+                return
+    except (OSError, ModelFileError):
+        pass
+    raise OSError(
+        f"{folder} is not the same folder on all nodes: an actor does not find there what the "
+        "driver has written; set checkpoint_dir to a folder that all nodes share"
+    )
 
 
 def _read_snapshot(file: ModelFile, folder: Path) -> Snapshot:

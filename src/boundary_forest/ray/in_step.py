@@ -198,13 +198,13 @@ class InStep:
                 "again as before, or go on with from_checkpoint"
             ) from error
 
-    def save_parts(self, paths: list[str]) -> None:
-        """Have each actor write the state of its trees to a file."""
+    def save_parts(self, paths: list[str], identity: str) -> None:
+        """Have each actor write the state of its trees to a file, in the folder of this journal."""
 
         def save() -> None:
             pending = []
             for i, path in enumerate(paths):
-                pending += self._crew.submit("save", path, only=[i])
+                pending += self._crew.submit("save", path, identity, only=[i])
             self._crew.results(pending)
 
         self._safely(save)
