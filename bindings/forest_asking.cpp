@@ -1,7 +1,5 @@
 // Questions: predictions, neighbours, and where descents end.
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include "forest.hpp"
 

@@ -1,6 +1,5 @@
 // Learning, replacing and forgetting.
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "forest.hpp"

@@ -1,6 +1,5 @@
 // What a forest that holds a part of the trees tells, and is told, by what drives all parts.
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <limits>

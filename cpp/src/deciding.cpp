@@ -4,8 +4,6 @@
 // them (voting.hpp); the one with the fewest mistakes, or the least squared error, is used from then on.
 // Weights of features: see weight_learning.hpp; if they change, trees are grown anew with them
 // (regrowing.cpp).
-#include <algorithm>
-
 #include "boundary_forest/boundary_forest.hpp"
 #include "boundary_forest/stack_memory.hpp"
 #include "boundary_forest/weight_learning.hpp"

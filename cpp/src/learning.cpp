@@ -1,6 +1,5 @@
 // Algorithm 2, the learning side: BFInitialization, BFTrain, and the blocks around them.
 #include <algorithm>
-#include <numeric>
 
 #include "boundary_forest/block_descent.hpp"
 #include "boundary_forest/boundary_forest.hpp"

@@ -68,8 +68,9 @@ class Heard {
     const std::size_t B = ballots.size();
     weights_.resize(B * n_);
     double least = 0.0;
-    double least_of_ratios = -1.0;
+    double least_of_ratios = std::numeric_limits<double>::quiet_NaN();  // which equals nothing
     for (std::size_t b = 0; b < B; ++b) {
+      // Rules that have the same factors share them (Ballots).
       if (b == 0 || ballots[b].factors.data() != ballots[b - 1].factors.data())
         least = least_distance(said_.distances, ballots[b].factors);
       if (least != least_of_ratios) shepard_ratios(said_.distances, least, ratios_);
@@ -142,6 +143,7 @@ Ballots::Ballots(const Params& params, std::span<const double> losses,
   renew(losses, /*first=*/true);
 }
 
+// Factors change with the losses where skill counts; who lasts is known from the first time on.
 void Ballots::renew(std::span<const double> losses, bool first) {
   const std::span<const VoteRule> rules = vote_rules(params_);
   ballots_.clear();
@@ -181,7 +183,8 @@ void judge(Arrival a, const Voices& said, const double* label, const Spread& bef
   std::pmr::vector<double> errors(n_rules * length, &memory);
   Heard(said, are_classes(params), &memory).errors(ballots.all(), label, errors);
   for (std::size_t r = 0; r < n_rules; ++r)
-    bring_up_to_date(adaptation.errors[r], total(&errors[r * length]), n_before, rule_memory);
+    bring_up_to_date(adaptation.errors[r], total(errors.data() + r * length), n_before,
+                     rule_memory);
   const auto least = std::min_element(adaptation.errors.begin(), adaptation.errors.end());
   if (*least < adaptation.errors[adaptation.rule])
     adaptation.rule = static_cast<std::uint8_t>(least - adaptation.errors.begin());

@@ -175,6 +175,20 @@ CASE("more children than one sieve takes, and more features than codes can sum")
       {60});
 }
 
+CASE(
+    "short rows: ties among more children than one sieve takes, and a node that fills up beyond "
+    "them") {
+  for (const ElementType type : {ElementType::float16, ElementType::float32, ElementType::float64})
+    for (const std::uint32_t k : {64U, 65U, 130U, unlimited}) {
+      const Params params = params_for(Task::retrieval, 2, k, 20, type);
+      const auto around_zero = [](std::mt19937_64& random, std::size_t i) {
+        const auto value = static_cast<double>(random() % 3) - 1.0;
+        return i == 0 ? 0.0 : value;
+      };
+      check_same("k = " + std::to_string(k), draw(params, 900, k, around_zero), {300, 600});
+    }
+}
+
 CASE("an unknown path is refused") {
   setenv("BOUNDARY_FOREST_PATH", "shortest", 1);
   CHECK_THROWS(forest_for(params_for(Task::retrieval, 2, 5, 3)), std::invalid_argument);

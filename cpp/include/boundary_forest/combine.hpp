@@ -63,11 +63,8 @@ inline void shepard_ratios(std::span<const double> d, double least, std::span<do
 // By these ratios; the two may lie at the same place.
 inline void shepard_weights(std::span<const double> ratios, double least, const Ballot& ballot,
                             std::span<double> weights) {
-  if (least == 0.0 || ballot.power == VotePower::one)
-    std::copy(ratios.begin(), ratios.end(), weights.begin());
-  else
-    for (std::size_t i = 0; i < ratios.size(); ++i)
-      weights[i] = vote_weight(ratios[i], ballot.power);
+  const VotePower power = least == 0.0 ? VotePower::one : ballot.power;
+  for (std::size_t i = 0; i < ratios.size(); ++i) weights[i] = vote_weight(ratios[i], power);
   for (std::size_t i = 0; i < ballot.factors.size(); ++i) {
     const double factor = ballot.factors[i];
     const double weight = least == 0.0 ? weights[i] : factor * weights[i];

@@ -1,8 +1,8 @@
-// Many queries against one node's children at once: which children may be the closest to which
-// query. The batch side of Metric; BlockDescent (block_descent.hpp) is what uses it.
+// Many queries against one node's children at once: which children are the closest to which query. The
+// batch side of Metric; BlockDescent (block_descent.hpp) is what uses it.
 //
-// A sieve leaves a child out only when its distance is strictly greater than another's, so the minimum
-// that nearest.hpp takes over what is left is the minimum over all (promise 1).
+// A sieve leaves a child out only when its distance is strictly greater than another's; among those that
+// are equally close, nearest.hpp decides (promise 1).
 #pragma once
 
 #include <cstddef>

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "boundary_forest/types.hpp"
 
@@ -49,6 +48,7 @@ void vote_factors(const VoteRule& rule, std::span<const double> losses, const Pa
                   Factors& factors) {
   factors.clear();
   if (rule.skill == 0 && !rule.lasting) return;
+  factors.reserve(losses.size());
   const double least = *std::min_element(losses.begin(), losses.end());
   const bool votes = params.estimator == Estimator::shepard_vote;
   bool any = false;

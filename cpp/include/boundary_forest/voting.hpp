@@ -37,6 +37,7 @@ class Ballots {
   Ballots& operator=(const Ballots&) = delete;
 
   std::span<const Ballot> all() const { return ballots_; }
+  // By new losses, of which there were some before.
   void renew(std::span<const double> losses) { renew(losses, /*first=*/false); }
 
  private:

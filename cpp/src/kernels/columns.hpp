@@ -148,7 +148,7 @@ struct ByLanes<weighted, T, std::index_sequence<n...>> {
   static constexpr ColumnKernels::Closest<T> closest[] = {closest_columns<weighted, n + 1, T>...};
 };
 template <bool weighted, class T>
-using Lane = ByLanes<weighted, T, std::make_index_sequence<n_lanes>>;
+using ColumnTable = ByLanes<weighted, T, std::make_index_sequence<n_lanes>>;
 
 BF_INLINE std::size_t last_lane(std::size_t n_features) {
   return (n_features < n_lanes ? n_features : n_lanes) - 1;
@@ -156,14 +156,15 @@ BF_INLINE std::size_t last_lane(std::size_t n_features) {
 
 template <class T>
 std::uint64_t compare(const T* x, const Columns<T>& rows, T bound, T* sums) {
-  return Lane<false, T>::compare[last_lane(rows.n_features)](x, rows, bound, sums);
+  return ColumnTable<false, T>::compare[last_lane(rows.n_features)](x, rows, bound, sums);
 }
 
 template <class T>
 void closest(const T* const* x, std::size_t m, const T* scales, const Columns<T>& rows,
-             double* bounds, std::uint64_t* closest) {
-  const auto& kernels = scales == nullptr ? Lane<false, T>::closest : Lane<true, T>::closest;
-  kernels[last_lane(rows.n_features)](x, m, scales, rows, bounds, closest);
+             double* bounds, std::uint64_t* out) {
+  const auto& by_lanes =
+      scales == nullptr ? ColumnTable<false, T>::closest : ColumnTable<true, T>::closest;
+  by_lanes[last_lane(rows.n_features)](x, m, scales, rows, bounds, out);
 }
 
 constexpr ColumnKernels column_kernels = {register_bytes, compare<float>, closest<float>,

@@ -106,8 +106,9 @@ struct ColumnKernels {
   // as bit j, whether !(sums[j] > bound).
   template <class T>
   using Compare = std::uint64_t (*)(const T* x, const Columns<T>& rows, T bound, T* sums);
-  // If none is farther from x[i] than bounds[i], bounds[i] becomes the least distance, and bit j of
-  // closest[i] tells whether it is row j's; else closest[i] becomes 0.
+  // If the row closest to x[i] is not farther than bounds[i], bounds[i] becomes its distance, and bit j
+  // of closest[i] tells whether it is row j's, too; else closest[i] becomes 0. What would be NaN is
+  // infinite. All n rows count: what a column is filled up with must be one of them.
   template <class T>
   using Closest = void (*)(const T* const* x, std::size_t m, const T* scales,
                            const Columns<T>& rows, double* bounds, std::uint64_t* closest);
