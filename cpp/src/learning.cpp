@@ -157,7 +157,7 @@ void BoundaryForest::grow(Grown& grown, const QueryRows& examples,
   if (tree.size() == 0) tree.plant(examples.slot(order[seen++]));
   while (seen < order.size()) {
     const std::size_t n =
-        std::min(order.size() - seen, block_rows(std::max<std::size_t>(seen, tree.size())));
+        std::min(order.size() - seen, block_rows(std::max<std::size_t>(seen, 2 * tree.size())));
     const std::span<const std::uint32_t> block = order.subspan(seen, n);
     if (sieve != nullptr)
       BlockDescent(examples, *sieve)
