@@ -507,36 +507,28 @@ CASE("the closest of rows by columns are those that are closest alone") {
       }
 }
 
-CASE("where a sum by columns is not a number, the row is infinitely far") {
-  for (const kernels::InstructionSet& set : kernels::instruction_sets()) {
-    const float x[] = {-3e38F, 1.0F};
-    const float scales[] = {0.0F, 1.0F};  // infinity times 0
-    const float* queries[] = {x};
-    std::vector<float> values(2 * 16, 3e38F);
-    double bound = inf;
-    std::uint64_t found = 0;
-    set.columns.closest_floats(queries, 1, scales, {values.data(), 16, 2}, &bound, &found);
-    CHECK_EQ(bound, inf);
-    CHECK_EQ(found, std::uint64_t{0xFFFF});
-    values[5] = x[0];
-    values[16 + 5] = 3.0F;
-    set.columns.closest_floats(queries, 1, scales, {values.data(), 16, 2}, &bound, &found);
-    CHECK_EQ(bound, 4.0);
-    CHECK_EQ(found, std::uint64_t{1} << 5);
-  }
-}
-
-CASE("rows by columns whose distances overflow are infinitely far, and so all the closest") {
-  for (const kernels::InstructionSet& set : kernels::instruction_sets()) {
-    const float x[] = {-3e38F, 1.0F};
-    const float* queries[] = {x};
-    std::vector<float> values(2 * 16, 3e38F);
-    double bound = inf;
-    std::uint64_t found = 0;
-    set.columns.closest_floats(queries, 1, nullptr, {values.data(), 16, 2}, &bound, &found);
-    CHECK_EQ(bound, inf);
-    CHECK_EQ(found, std::uint64_t{0xFFFF});
-  }
+CASE("by columns, sums that overflow or are not a number make rows infinitely far") {
+  for (const kernels::InstructionSet& set : kernels::instruction_sets())
+    for (const bool scaled : {false, true}) {
+      const float x[] = {-3e38F, 1.0F};
+      const float* queries[] = {x};
+      const float scales[] = {0.0F, 1.0F};  // infinity times 0
+      std::vector<float> values(2 * 16, 3e38F);
+      double bound = inf;
+      std::uint64_t found = 0;
+      const auto ask = [&] {
+        set.columns.closest_floats(queries, 1, scaled ? scales : nullptr, {values.data(), 16, 2},
+                                   &bound, &found);
+      };
+      ask();
+      CHECK_EQ(bound, inf);
+      CHECK_EQ(found, std::uint64_t{0xFFFF});  // all are the closest
+      values[5] = x[0];
+      values[16 + 5] = 3.0F;
+      ask();
+      CHECK_EQ(bound, 4.0);
+      CHECK_EQ(found, std::uint64_t{1} << 5);
+    }
 }
 
 CASE("minkowski with p = 1 and p = 2 is manhattan and euclidean, and other p < 1 are refused") {
