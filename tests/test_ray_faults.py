@@ -167,6 +167,27 @@ def test_a_folder_that_nodes_do_not_share_keeps_its_journal(
     other.close()
 
 
+def test_a_relative_folder_is_the_drivers_wherever_actors_run(tmp_path, one_process, monkeypatch):
+    (tmp_path / "driver").mkdir()
+    (tmp_path / "actor").mkdir()
+    monkeypatch.chdir(tmp_path / "driver")
+    save = Part.save
+
+    def in_another_folder(part, *arguments):
+        with monkeypatch.context() as patched:
+            patched.chdir(tmp_path / "actor")
+            save(part, *arguments)
+
+    monkeypatch.setattr(Part, "save", in_another_folder)
+    local, spread = classifiers("checkpoint")
+    spread.partial_fit(X[:400], NAMES[:400])
+    spread.close()
+    assert len(list(tmp_path.glob("driver/checkpoint/part-*.bf"))) == 3
+    other = type(spread).from_checkpoint("checkpoint", n_actors=3, num_cpus=0.1)
+    assert other.fingerprint() == local.fit(X[:400], NAMES[:400]).fingerprint()
+    other.close()
+
+
 def test_without_a_checkpoint_the_call_raises(one_process, monkeypatch):
     forest = on_cluster.BoundaryForestClassifier(n_estimators=4, n_actors=2, num_cpus=0.1)
     forest.fit(X[:50], Y[:50])

@@ -95,6 +95,7 @@ class Checkpoint:
     """
 
     def __init__(self, folder: Path, seen: Callable[[], int]) -> None:
+        folder = folder.absolute()  # actors may run in other folders
         self.folder = folder
         self._seen = seen
         self.latest: Snapshot | None = None
