@@ -128,7 +128,6 @@ inline nb::dict to_dict(BoundaryForest::State&& state, const Params& params, boo
   all["window_ids"] = window[3];
   all["vote_errors"] = to_numpy(std::move(state.vote_errors), {n_errors});
   all["vote_power"] = state.vote_rule;
-  all["renewed"] = state.renewed;
   const std::size_t n_losses = state.tree_losses.size();
   all["tree_losses"] = to_numpy(std::move(state.tree_losses), {n_losses});
   return all;

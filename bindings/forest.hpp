@@ -82,7 +82,6 @@ class Forest {
   std::size_t n_forgotten();
   void regrow(std::uint32_t place, const Keys& arrivals, bool answering);
   void succeed(std::uint32_t place);
-  void renew();
 
   // forest_asking.cpp
   nb::object apply(const Array2d& X, std::size_t n_jobs);

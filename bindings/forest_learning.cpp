@@ -102,10 +102,6 @@ void Forest::succeed(std::uint32_t place) {
   without_gil([&, forest = forest_] { forest->succeed({&place, 1}); });
 }
 
-void Forest::renew() {
-  without_gil([forest = forest_] { forest->renew(); });
-}
-
 void bind_learning(nb::class_<Forest>& forest) {
   forest
       .def("learn", &Forest::learn, "X"_a, "y"_a, "n_jobs"_a, "ids"_a = nb::none(),
@@ -160,9 +156,7 @@ void bind_learning(nb::class_<Forest>& forest) {
                    "answering: bool = True) -> None"),
            "Grow a new tree at this place from stored examples, in this order.")
       .def("succeed", &Forest::succeed, "place"_a,
-           "Let the tree that grows at this place take over from the one that answers there.")
-      .def("renew", &Forest::renew,
-           "Let the successors of trees that have a lifetime take over now, as far as they grow.");
+           "Let the tree that grows at this place take over from the one that answers there.");
 }
 
 }  // namespace boundary_forest

@@ -155,7 +155,6 @@ void Forest::restore(const nb::dict& all, const std::string& positions) {
     state.vote_errors = to_vector<double>(all["vote_errors"]);
     state.vote_rule = nb::cast<std::uint32_t>(all["vote_power"]);
   }
-  if (all.contains("renewed")) state.renewed = nb::cast<std::uint64_t>(all["renewed"]);
   if (all.contains("tree_losses")) state.tree_losses = to_vector<double>(all["tree_losses"]);
   state.examples = {{}, to_vector<double>(all["labels"]), to_vector<Arrival>(all["arrivals"]), {}};
   if (all.contains("ids")) state.examples.ids = ids_from(all["ids"]);

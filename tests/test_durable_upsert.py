@@ -81,12 +81,12 @@ def test_what_is_erased_in_between_is_erased_again(tmp_path, how):
 def test_an_erasure_that_cannot_be_written_is_written_before_more_is_learned(tmp_path):
     with open_durable(tmp_path, model()) as index:
         index.partial_fit(X, ids=IDS).upsert(MORE[:40], IDS[:40])
-        append = index._journal.append_alone
-        index._journal.append_alone = lambda *_: (_ for _ in ()).throw(JournalError("full"))
+        append = index._journal.append_erasure
+        index._journal.append_erasure = lambda *_: (_ for _ in ()).throw(JournalError("full"))
         index.trees()
         with pytest.raises(JournalError, match="full"):
             index.partial_fit(MORE[50:60], ids=IDS[50:60] + 1000)
-        index._journal.append_alone = append
+        index._journal.append_erasure = append
         index.partial_fit(MORE[50:60], ids=IDS[50:60] + 1000)
         found = index.fingerprint()
     assert kinds(tmp_path) == [LEARN, REPLACE, ERASE, LEARN]
@@ -133,6 +133,18 @@ def test_a_call_that_fails_or_is_taken_back_replaces_nothing(tmp_path):
     with open_durable(tmp_path, started, redo=True) as index:
         assert index.examples_seen == 30
         np.testing.assert_array_equal(index.kneighbors(rows, 3), found)
+
+
+def test_a_call_that_is_taken_back_takes_the_erasure_after_it_with_it(tmp_path):
+    with open_durable(tmp_path, model()) as index:
+        before = index.partial_fit(X, ids=IDS).fingerprint()
+        index.upsert(MORE[:40], IDS[:40]).trees()
+    with open_durable(tmp_path, redo=True) as index:
+        assert index.fingerprint() == before
+        last = index.partial_fit(MORE[50:60], ids=IDS[50:60] + 1000).fingerprint()
+    assert kinds(tmp_path) == [LEARN, REPLACE, ERASE, TRUNCATE, LEARN]
+    with open_durable(tmp_path) as index:
+        assert index.fingerprint() == last
 
 
 def test_what_is_refused_is_not_in_the_journal(tmp_path):

@@ -98,16 +98,10 @@ def both(case):
         engine.learn_offline(X, y, case["n_jobs"])
         oracle.train_offline(X, y)
         return engine, oracle
-    renewals = case.get("renewals", ())
-    cuts = sorted(cut for cut in {*case["cuts"], *renewals} if 0 < cut < len(X))
-    for begin, end in zip([0, *cuts], [*cuts, len(X)], strict=True):
+    for begin, end in zip([0, *case["cuts"]], [*case["cuts"], len(X)], strict=True):
         engine.learn(X[begin:end], y[begin:end], case["n_jobs"])
-        if end in renewals:
-            engine.renew()
-    for seen, (x, c) in enumerate(zip(X, y, strict=True), 1):
+    for x, c in zip(X, y, strict=True):
         oracle.BFTrain(x, c)
-        if seen in renewals:
-            oracle.renew()
     return engine, oracle
 
 
@@ -206,40 +200,3 @@ def test_forests_that_forget_are_the_references(case):
 @given(forgetting_cases("learned", 150))
 def test_forests_that_forget_and_learn_weights_are_the_references(case):
     assert_same(*both(case), case)
-
-
-@st.composite
-def renewed_cases(draw, feature_weights, most_rows):
-    case = draw(forgetting_cases(feature_weights, most_rows))
-    case["renewals"] = draw(st.sets(st.integers(1, len(case["X"])), min_size=1, max_size=12))
-    return case
-
-
-@settings(max_examples=25, deadline=None, derandomize=True)
-@given(renewed_cases(None, 260))
-def test_renewals_brought_forward_are_the_references(case):
-    assert_same(*both(case), case)
-
-
-@settings(max_examples=6, deadline=None, derandomize=True)
-@given(renewed_cases("learned", 150))
-def test_renewals_of_forests_that_learn_weights_are_the_references(case):
-    assert_same(*both(case), case)
-
-
-def test_a_renewal_replaces_each_tree_once_and_schedules_stay():
-    """Lifetime 16 of one tree: births at 16 j + 9, successions at 16 j + 17."""
-    case = {
-        "task": "classify", "epsilon": 0.0, "label_metric": "discrete", "n_T": 1, "k": 50,
-        "seed": 3, "n_jobs": 1, "offline": False, "cuts": [], "feature_weights": None,
-        "max_samples": 1.0, "weights": "auto", "lifetimes": [16], "renewals": (5, 20, 28, 30),
-    }  # fmt: skip
-    X, y = rows_and_labels(np.random.default_rng(5), 60, "float64", "classify", [1.0, 50.0])
-    # After how many arrivals, how many trees have gone and which row was the tree's first.
-    for seen, gone, first in [
-        (16, 0, 0), (17, 1, 9), (27, 1, 9), (28, 2, 25), (40, 2, 25), (48, 2, 25), (49, 3, 41),
-    ]:  # fmt: skip
-        engine, oracle = both({**case, "X": X[:seen], "y": y[:seen]})
-        assert oracle.trees[0].generation == gone
-        assert oracle.trees[0].nodes[0].arrival == first
-        assert_same_trees(engine, oracle)

@@ -35,7 +35,7 @@ void absorb_example(Hash128& hash, const Params& params, std::span<const std::ui
 Hash128 digest_of(const Adaptation& adaptation, const Adaptation& votes, const Params& params,
                   std::span<const std::uint64_t> label_keys) {
   const Window& window = adaptation.window;
-  if (votes.errors.empty() && !window.is_kept() && adaptation.renewed == 0) return {0, 0};
+  if (votes.errors.empty() && !window.is_kept()) return {0, 0};
   Hash128 hash = beginning;
   absorb(hash, votes.rule);
   for (const double error : votes.errors) absorb(hash, std::bit_cast<std::uint64_t>(error));
@@ -44,7 +44,6 @@ Hash128 digest_of(const Adaptation& adaptation, const Adaptation& votes, const P
     absorb(hash, static_cast<std::uint64_t>(log));
   for (const Arrival a : window.last(Window::capacity))
     absorb_example(hash, params, label_keys, a, window.row(a), window.label(a));
-  if (adaptation.renewed > 0) absorb(hash, adaptation.renewed);
   return hash;
 }
 

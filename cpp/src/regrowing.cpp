@@ -106,7 +106,7 @@ void BoundaryForest::grow_successors(Arrival step, const Run& run, Slot staged) 
   // By place, also among those that will succeed trees of a lifetime.
   std::sort(trees_.begin() + static_cast<std::ptrdiff_t>(n_T), trees_.end(),
             [](const Grown& a, const Grown& b) { return a.tree->place() < b.tree->place(); });
-  if (step == Schedule::growing_steps) take_over(/*lasting=*/true);
+  if (step == Schedule::growing_steps) take_over();
   close_block(staged);
 }
 
@@ -159,13 +159,13 @@ std::uint32_t BoundaryForest::next_generation(std::uint32_t place) const {
   return generation;
 }
 
-// The successors of trees that last, or of the others, take the places of those that answer.
-void BoundaryForest::take_over(bool lasting) {
+// The successors of trees that last take the places of those that answer.
+void BoundaryForest::take_over() {
   const auto n_T = static_cast<std::ptrdiff_t>(params_.n_held());
   replaced_.reserve(replaced_.size() + trees_.size());
   trees_.reserve(trees_.size() + replaced_.capacity());  // so that taking back needs no memory
   for (auto successor = trees_.begin() + n_T; successor != trees_.end(); ++successor) {
-    if (params_.is_lasting(successor->tree->place()) != lasting) continue;
+    if (!params_.is_lasting(successor->tree->place())) continue;
     Grown& old = trees_[successor->tree->place() - params_.first_tree];
     successor->answering = true;
     successor->cost += std::exchange(old.cost, Counts{});

@@ -25,32 +25,6 @@ struct BoundaryForest::Place {
   }
 };
 
-// For whoever notices that the stream has changed. A successor that has learned nothing yet is left, as is
-// a tree without one; trees that last are left, too.
-void BoundaryForest::renew() {
-  const Learning learning = begin_learning();
-  if (!params_.forgets())
-    throw std::invalid_argument("forgetting is None: no tree has a lifetime, so none is renewed");
-  if (!planted()) return;
-  try {
-    take_over(/*lasting=*/false);
-    progress_.adaptation.renewed = progress_.seen;
-    close_block(store_.size());
-    publish();
-  } catch (...) {
-    rollback();
-    throw;
-  }
-}
-
-// Whether the successor that was to begin after `birth` arrivals has taken over before its time: it was
-// there when renew() was last called.
-bool BoundaryForest::is_renewed(std::uint32_t place, Arrival birth) const {
-  for (Arrival a = birth; a < progress_.adaptation.renewed; ++a)
-    if (params_.learns(place, a)) return true;
-  return false;
-}
-
 void BoundaryForest::train_places(const Block& block, const Run& run) {
   const std::size_t n_T = params_.n_held();
   std::vector<Place> places;
@@ -87,9 +61,9 @@ void BoundaryForest::train_place(Place& place, const Block& block, std::size_t i
     const Arrival succession = lifetimes_.succession_after(at, progress_.seen + begin);
     end = static_cast<std::uint32_t>(std::min<Arrival>(n, succession - progress_.seen));
     train(place.answering, block, begin, end, i);
-    const Arrival birth = lifetimes_.birth(at, succession);
-    if (!place.growing.tree && !is_renewed(at, birth)) {
-      Arrival a = std::clamp(birth, progress_.seen + begin, progress_.seen + end);
+    if (!place.growing.tree) {
+      Arrival a = std::clamp(lifetimes_.birth(at, succession), progress_.seen + begin,
+                             progress_.seen + end);
       while (a < progress_.seen + end && !params_.learns(at, a)) ++a;
       begin = static_cast<std::uint32_t>(a - progress_.seen);
       if (begin < end) {  // its root

@@ -139,7 +139,6 @@ void BoundaryForest::put_adaptation(const Version& version, State& state) const 
   state.vote_rule = adaptation.rule;
   state.tree_losses = adaptation.losses;
   state.vote_errors = adaptation.errors;
-  state.renewed = adaptation.renewed;
   const Window& window = adaptation.window;
   if (!window.is_kept()) return;
   state.window.arrivals = window.last(Window::capacity);
@@ -289,8 +288,6 @@ Adaptation BoundaryForest::restored_adaptation(const State& state) const {
                                     : state.vote_rule < vote_rules(params_).size(),
           "vote_power does not fit the parameters");
   adaptation.rule = static_cast<std::uint8_t>(state.vote_rule);
-  require(state.renewed <= (params_.forgets() ? state.seen : 0), "renewed does not fit the forest");
-  adaptation.renewed = state.renewed;
   Window& window = adaptation.window;
   const std::vector<Arrival>& arrivals = state.window.arrivals;
   const Arrival first =

@@ -145,33 +145,6 @@ CASE("forests that forget may run out of memory anywhere") {
   }
 }
 
-CASE("renewals that are brought forward may run out of memory anywhere") {
-  Params params = params_for(Task::classes, 3, 3, 2);
-  params.lifetimes = {0, 16, 20};
-  params.vote_weights = VoteWeights::automatic;
-  const Stream stream = cube(params, 100, 5);
-  const auto taught = [&] {
-    auto forest = forest_for(params);
-    learn(*forest, stream, 0, 34);  // both successors grow
-    return forest;
-  };
-  const auto whole = taught();
-  CHECK_EQ(whole->state().tree_places.size(), std::size_t{2});
-  whole->renew();
-  CHECK(whole->state().tree_places.empty());
-  learn(*whole, stream, 34, 66);
-  for (const bool from_there_on : {false, true})
-    for (long at = 0;; ++at) {
-      const auto forest = taught();
-      const BoundaryForest::State before = forest->state();
-      if (!fails_at(at, from_there_on, [&] { forest->renew(); })) break;
-      CHECK(same(forest->state(), before));
-      forest->renew();
-      learn(*forest, stream, 34, 66);
-      CHECK(same_forest(*forest, *whole, stream));
-    }
-}
-
 CASE("forgetting on request may run out of memory anywhere") {
   Params params = params_for(Task::classes, 3, 3, 3);
   params.ids = IdKind::integer;

@@ -29,7 +29,6 @@ struct Adaptation {
   std::vector<double> errors;
   // If they are judged by how well trees did lately: of each place, the recent mean of such errors.
   std::vector<double> losses;
-  Arrival renewed = 0;  // so many had arrived when renew() was last called
 };
 
 class Schedule {

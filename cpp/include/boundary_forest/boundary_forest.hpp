@@ -131,9 +131,6 @@ class BoundaryForest : private Forkable {
 
   // Grows trees anew in the places of others, and publishes once. If it throws, nothing has changed.
   void regrow(std::span<const Regrowth> trees, const Run& run);
-  // Of trees that have a lifetime, those whose successors grow are succeeded now instead of at their
-  // time (renewing.cpp); std::invalid_argument if none has one.
-  void renew();
   // The trees that grow at these places take over from those that answer there.
   void succeed(std::span<const std::uint32_t> places);
 
@@ -233,8 +230,7 @@ class BoundaryForest : private Forkable {
     std::uint32_t vote_rule = 0;
     std::vector<double> vote_errors;
     std::vector<double> tree_losses;
-    std::uint64_t renewed = 0;  // see Adaptation
-    Examples examples;          // all that are stored, by arrival
+    Examples examples;  // all that are stored, by arrival
   };
   State state(bool with_positions = true);
   void restore(const State& state);  // with its own positions
@@ -342,8 +338,7 @@ class BoundaryForest : private Forkable {
   void grow_successors(Arrival step, const Run& run, Slot staged);
   bool is_to_grow(const BoundaryTree& old, Arrival step) const;
   void grow_from_stored(std::span<Grown> anew, const Run& run, Slot staged);
-  void take_over(bool lasting);
-  bool is_renewed(std::uint32_t place, Arrival birth) const;
+  void take_over();
   std::vector<std::uint32_t> own_order(const BoundaryTree& tree, std::span<const Slot> slots,
                                        std::span<const std::uint32_t> shown) const;
   std::uint32_t next_generation(std::uint32_t place) const;

@@ -3,8 +3,7 @@
 // The tree at a place of lifetime L is succeeded every L arrivals, those at places of the same lifetime
 // in turn. Its successor begins empty, L / 2 arrivals before, and learns what arrives; so a tree that
 // answers has learned from the last L / 2 to 3 L / 2 arrivals. All of it depends on the number of
-// arrivals alone (promise 2), and on when renew() was called: then successors that grow take over at
-// once, and none begins at their places before those would have.
+// arrivals alone (promise 2).
 #pragma once
 
 #include <algorithm>

@@ -21,6 +21,7 @@ from boundary_forest.durable.log import Call, Log
 from boundary_forest.durable.migration import migrate
 from boundary_forest.durable.operations import (
     CONTENTS,
+    ERASE,
     HEADERS,
     INSERT,
     LEARN,
@@ -39,7 +40,7 @@ _NOTES = "CREATE TABLE notes (operation INTEGER PRIMARY KEY, note TEXT)"
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Examples to be learned again, or a renewal or an erasure to be repeated.
+    """Examples to be learned again, or an erasure to be repeated.
 
     Attributes
     ----------
@@ -215,19 +216,17 @@ class Journal:
             self.n_rows += n_rows
             self.n_bytes += n_bytes
 
-    def append_alone(self, kind: str, seen: int) -> None:
-        """Write down an operation without examples; returns once that is on the disk.
+    def append_erasure(self, seen: int) -> None:
+        """Write down that what was forgotten was erased; returns once that is on the disk.
 
         Parameters
         ----------
-        kind : {"renew", "erase"}
-            What it is.
         seen : int
             How many examples had been learned before.
         """
         with Interrupts(), self._database.transaction():
             number = self.last + 1
-            operation = Operation(number, kind, number, seen, 0)
+            operation = Operation(number, ERASE, number, seen, 0)
             self._database.rows(INSERT, *operation.row(b""))
 
     def _check_length(self, n: int, contents: bytes) -> None:

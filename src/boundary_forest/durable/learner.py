@@ -19,7 +19,6 @@ from boundary_forest.durable.blocks import Pace, interruptible
 from boundary_forest.durable.interrupts import Interrupts
 from boundary_forest.durable.journal import Journal
 from boundary_forest.durable.locking import FolderLock
-from boundary_forest.durable.operations import ERASE, RENEW
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.batch import Batch
 from boundary_forest.estimators.checking import n_threads
@@ -197,17 +196,6 @@ class DurableForest:
             raise
         return self
 
-    def renew(self) -> Self:
-        """Bring a renewal forward, as the estimator's ``renew``; return when it is on the disk.
-
-        Returns
-        -------
-        self : DurableForest
-        """
-        with self._calling:
-            self._opened().renew()
-        return self
-
     def keep_note(self) -> None:
         """Bring the note to the disk though nothing was learned."""
         with self._calling:
@@ -312,7 +300,7 @@ class DurableForest:
             self._journal.truncate(self.examples_seen)
             self._unsettled = False
         if self._unwritten:
-            self._journal.append_alone(ERASE, self.examples_seen)
+            self._journal.append_erasure(self.examples_seen)
             self._unwritten = False
 
     def _snapshot_if_due(self) -> None:
@@ -363,19 +351,6 @@ class DurableForest:
                 learned = self.examples_seen - batch.first
                 if learned > 0:
                     error.add_note(f"{learned:,} of {len(batch):,} examples were learned")
-                raise
-
-    @contextmanager
-    def renewing(self) -> Iterator[None]:
-        """Return a context inside which trees are renewed, after that was written down."""
-        with Interrupts(), self._called():
-            self._opened()
-            self._journal.append_alone(RENEW, self.examples_seen)
-            try:
-                yield
-            except BaseException as error:  # no memory: the journal is ahead of the forest
-                self._closed = True
-                error.add_note(f"{self.path} has it written down, and was closed: open it again")
                 raise
 
     def erased(self) -> None:

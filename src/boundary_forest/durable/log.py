@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from boundary_forest.durable.operations import ALONE, TRUNCATE, Operation
+from boundary_forest.durable.operations import ERASE, TRUNCATE, Operation
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class Log:
     calls : list of Call
         Those of which something counts.
     between : set of int
-        The numbers of the operations between calls that count: renewals and erasures.
+        The numbers of the erasures between calls that count.
     n_bytes : int
         Bytes of contents.
     """
@@ -59,7 +59,7 @@ class Log:
             raise ValueError(f"it follows operation {self.operations[-1].number}")
         if operation.kind == TRUNCATE:
             self._truncate(operation)
-        elif operation.kind in ALONE:
+        elif operation.kind == ERASE:
             self._check_first(operation)
             self.between.add(operation.number)
         else:

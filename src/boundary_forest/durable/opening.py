@@ -14,7 +14,7 @@ from boundary_forest.durable.batches import unpacked
 from boundary_forest.durable.journal import Journal, Recorded
 from boundary_forest.durable.learner import JOURNAL, RECORD, SNAPSHOT, DurableForest
 from boundary_forest.durable.locking import FolderLock, reserve
-from boundary_forest.durable.operations import ALONE, RENEW, REPLACE
+from boundary_forest.durable.operations import ERASE, REPLACE
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.files import load_forest, remove_unfinished, save_forest
@@ -228,13 +228,10 @@ def _check_same(model: Any, forest: Any, folder: Path) -> None:
     forest.set_params(n_jobs=given["n_jobs"])
 
 
-def _repeat(forest: Any, kind: str, where: str) -> None:
+def _erase_again(forest: Any, where: str) -> None:
     try:
-        if kind == RENEW:
-            forest.renew()
-        else:
-            with forest.learning_paused():
-                forest.erase_forgotten()
+        with forest.learning_paused():
+            forest.erase_forgotten()
     except MemoryError:
         raise
     except Exception as error:
@@ -250,8 +247,8 @@ def _learn_again(forest: Any, recorded: Recorded, path: Path, *, with_functions:
             f"{where}: it begins after {operation.first} examples, and the forest has learned "
             f"{seen} by then"
         )
-    if operation.kind in ALONE:
-        _repeat(forest, operation.kind, where)
+    if operation.kind == ERASE:
+        _erase_again(forest, where)
         return
     replaces = operation.kind == REPLACE
     batch = unpacked(recorded.contents, operation.first, where, replaces=replaces)

@@ -1,9 +1,8 @@
 """One entry of the journal, as a row of its table, checked before it is believed.
 
 Kinds, so far: ``learn`` holds examples, and so does ``replace``, whose examples take the places of
-those that have their ids; ``truncate`` follows them if not all were learned; ``renew`` and
-``erase`` hold none. A kind that comes later needs no other table: what it is about is in
-``contents``.
+those that have their ids; ``truncate`` follows them if not all were learned; ``erase`` holds
+none. A kind that comes later needs no other table: what it is about is in ``contents``.
 """
 
 from __future__ import annotations
@@ -13,10 +12,9 @@ import zlib
 from dataclasses import astuple, dataclass, replace
 from typing import Any, Self
 
-LEARN, REPLACE, TRUNCATE, RENEW, ERASE = "learn", "replace", "truncate", "renew", "erase"
-KINDS = (LEARN, REPLACE, TRUNCATE, RENEW, ERASE)
+LEARN, REPLACE, TRUNCATE, ERASE = "learn", "replace", "truncate", "erase"
+KINDS = (LEARN, REPLACE, TRUNCATE, ERASE)
 WITH_EXAMPLES = (LEARN, REPLACE)
-ALONE = (RENEW, ERASE)  # no call of examples, and none of a call
 
 TABLE = (
     "CREATE TABLE operations (number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, "
@@ -40,7 +38,7 @@ class Operation:
         One of KINDS.
     call : int
         The number of the first operation of the call that this one is part of; of a ``truncate``,
-        of the call that it is about; of a ``renew`` or an ``erase``, its own.
+        of the call that it is about; of an ``erase``, its own.
     first : int
         How many examples had been learned before this operation, or before that call.
     n : int
@@ -72,7 +70,7 @@ class Operation:
             raise ValueError("it belongs to a call that comes later")
         if kind in WITH_EXAMPLES and n == 0:
             raise ValueError("it holds no examples")
-        if kind in ALONE and (n > 0 or call != number):
+        if kind == ERASE and (n > 0 or call != number):
             raise ValueError(f"it holds examples, and one of kind {kind!r} has none")
         return cls(number, kind, call, first, n, checksum), n_bytes
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
 from numbers import Integral
 from typing import Any, Self
 
@@ -102,11 +101,7 @@ class AdaptiveMixin:
 
 
 class StreamsMixin:
-    """How an estimator is made for streams that drift, and told that one has changed."""
-
-    _learned: Callable[[], Fitted]
-    _recorder: Any
-    learning_paused: Callable[[], Any]
+    """How an estimator is made for streams that drift."""
 
     @classmethod
     def for_streams(cls, **overrides: Any) -> Self:
@@ -128,41 +123,6 @@ class StreamsMixin:
         'auto'
         """
         return cls(**{**FOR_STREAMS, **overrides})
-
-    def renew(self) -> Self:
-        """Bring the next renewal of trees forward, because the stream has changed.
-
-        Trees that have a lifetime and whose successors already learn are replaced by these at once,
-        and not a second time when it would have been due. A tree whose successor has learned
-        nothing yet stays, and so do those that live for ever. Whoever detects drift may call this;
-        without it trees are replaced at their time.
-
-        Returns
-        -------
-        self : estimator
-
-        Raises
-        ------
-        ValueError
-            If ``forgetting`` is None, so that no tree has a lifetime.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from boundary_forest import BoundaryForestClassifier
-        >>> X, y = np.arange(66).reshape(-1, 1), np.arange(66) % 2
-        >>> forest = BoundaryForestClassifier.for_streams(n_estimators=4, random_state=0)
-        >>> before = forest.partial_fit(X, y).stats()["turnover"]["renewals"]
-        >>> forest.renew().stats()["turnover"]["renewals"] > before
-        True
-        """
-        with self.learning_paused():
-            fitted, recorder = self._learned(), self._recorder
-            if fitted.settings.adaptive["forgetting"] is None:
-                raise ValueError("renew needs forgetting, which is None: no tree has a lifetime")
-            with nullcontext() if recorder is None else recorder.renewing():
-                fitted.engine.renew()
-        return self
 
 
 def importances_of(

@@ -86,8 +86,5 @@ class Recorder(Protocol):
             All that the call is to learn.
         """
 
-    def renewing(self) -> AbstractContextManager[None]:
-        """Return a context inside which trees are renewed."""
-
     def erased(self) -> None:
         """Take note that what was forgotten has left the trees, before it would have by itself."""

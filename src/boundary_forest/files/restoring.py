@@ -181,7 +181,6 @@ def _engine_state(file: ModelFile, forest: dict[str, Any], n: int) -> dict[str, 
             "labels": labels,
             "arrivals": arrivals,
             "ids": None,
-            "renewed": _whole(forest, "renewed", 2**53) if "renewed" in forest else 0,
             **_adaptation(file, forest, labels.shape[1]),
         }
 

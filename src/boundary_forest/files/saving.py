@@ -104,8 +104,6 @@ def _learned(fitted: Fitted) -> tuple[dict[str, Any], Arrays]:
         "vote_power": state["vote_power"],
         **parts.labels,
     }
-    if state["renewed"]:
-        document["renewed"] = state["renewed"]
     arrays: Arrays = {}
     for name, column in columns.items():
         arrays |= column_arrays(name, column)

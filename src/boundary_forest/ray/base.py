@@ -166,10 +166,7 @@ class ClusterMixin(BaseBoundaryForest):
                 engine = forest._spread_engine(found.settings, found.labels, None)
                 forest._fitted = Fitted(engine, found.settings, found.labels, found.feature_names)
             for batch in checkpoint.batches():
-                if batch is None:
-                    spread_engine(forest._learned()).renew()
-                else:
-                    forest.learn_batch(batch)
+                forest.learn_batch(batch)
             forest.record_with(checkpoint)
             if checkpoint.latest is not None and forest._fitted is not None:
                 held = spread_engine(forest._fitted).trees

@@ -23,7 +23,6 @@ from boundary_forest.durable.batches import packed_parts, unpacked
 from boundary_forest.durable.interrupts import Interrupts
 from boundary_forest.durable.journal import Journal
 from boundary_forest.durable.locking import FolderLock, reserve
-from boundary_forest.durable.operations import RENEW
 from boundary_forest.estimators.batch import Batch
 from boundary_forest.estimators.blocks import row_blocks
 from boundary_forest.estimators.element_type import as_rows
@@ -172,17 +171,6 @@ class Checkpoint:
             raise
 
     @contextmanager
-    def renewing(self) -> Iterator[None]:
-        """Return a context inside which trees are renewed, after that was written down."""
-        self._check()
-        self._journal.append_alone(RENEW, self._seen())
-        try:
-            yield
-        except BaseException:
-            self._is_broken = True
-            raise
-
-    @contextmanager
     def forgetting(self, *refusals: type[Exception]) -> Iterator[None]:
         """Return a context inside which examples are forgotten, or a snapshot of that is written.
 
@@ -284,8 +272,8 @@ class Checkpoint:
 
     # Reading
 
-    def operations(self, settings: Settings, labels: LabelPolicy) -> Iterator[Rows | None]:
-        """Return what is to be learned after the last snapshot; None is a renewal.
+    def operations(self, settings: Settings, labels: LabelPolicy) -> Iterator[Rows]:
+        """Return what is to be learned after the last snapshot.
 
         Parameters
         ----------
@@ -294,9 +282,6 @@ class Checkpoint:
         """
         policy = copy.deepcopy(labels)  # encoding changes the table that answers are read with
         for batch in self.batches():
-            if batch is None:
-                yield None
-                continue
             keys = policy.keys()
             n_known = 0 if keys is None else len(keys)
             codes, policy = policy.encoded(batch.y, None, len(batch), n_known)
@@ -308,16 +293,13 @@ class Checkpoint:
                 yield Rows(batch.first + begin, X, targets, ids)
                 begin = end
 
-    def batches(self) -> Iterator[Batch | None]:
-        """Return the batches after the last snapshot as they were given; None is a renewal."""
+    def batches(self) -> Iterator[Batch]:
+        """Return the batches after the last snapshot as they were given."""
         included = 0 if self.latest is None else self.latest.included
         for recorded in self._journal.after(included):
             operation = recorded.operation
-            if operation.kind == RENEW:
-                yield None
-            else:
-                where = f"{self._journal.path}: operation {operation.number}"
-                yield unpacked(recorded.contents, operation.first, where).head(recorded.kept)
+            where = f"{self._journal.path}: operation {operation.number}"
+            yield unpacked(recorded.contents, operation.first, where).head(recorded.kept)
 
     def forget_included(self) -> None:
         """Remove from the journal what the snapshot made needless, if a crash came before."""

@@ -108,13 +108,6 @@ class SpreadForest(InStep):
         """Raise ValueError if an id occurs twice or names a stored example."""
         self._ask("call", "check_ids", ids, may_be_known)
 
-    def renew(self) -> None:
-        """Let the successors of trees that have a lifetime take over now, as far as they grow."""
-        with Interrupts():
-            self._ask("call", "renew")
-            if self._max_stored:
-                self._stored = self._safely(lambda: n_stored(self._crew))
-
     def forget(self, ids: Any, n_jobs: int) -> list[int]:
         """Forget examples; return the numbers of unknown ids, and then nothing is forgotten.
 

@@ -145,9 +145,6 @@ class InStep:
         if self._exchanges and self._max_stored:
             self._stored = n_stored(self._crew)
         for rows in checkpoint.operations(self._settings, self._labels):
-            if rows is None:
-                self._crew.ask("call", "renew", only=actors)
-                continue
             n = min(len(rows.X), seen - rows.first)
             if n <= 0:
                 break

@@ -13,7 +13,7 @@ from boundary_forest.files import ModelFile, write_model
 from boundary_forest.files.values import column_arrays, column_length, read_column
 from boundary_forest.ray.states import State
 
-_NUMBERS = ("seen", "n_classes", "counts", "vote_power", "renewed")
+_NUMBERS = ("seen", "n_classes", "counts", "vote_power")
 _IDS = ("ids", "window_ids")
 
 

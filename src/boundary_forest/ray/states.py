@@ -57,7 +57,7 @@ def merged(parts: Sequence[State], votes: State) -> State:
     ]
     newest = first["log_weights"][-1:]
     state = {
-        **{name: first[name] for name in ("seen", "n_classes", "spread", "renewed", *_WINDOW)},
+        **{name: first[name] for name in ("seen", "n_classes", "spread", *_WINDOW)},
         **{name: votes[name] for name in _VOTES},
         "counts": tuple(
             int(sum(counts)) for counts in zip(*(p["counts"] for p in parts), strict=True)
@@ -112,7 +112,7 @@ def _part(state: State, held: Trees, rule: int, counts: bool) -> State:
     kept = np.unique(np.concatenate(nodes)) if is_planted else np.arange(len(state["arrivals"]))
     generations = state["tree_generations"]
     return {
-        **{name: state[name] for name in ("seen", "n_classes", "spread", "renewed", *_WINDOW)},
+        **{name: state[name] for name in ("seen", "n_classes", "spread", *_WINDOW)},
         "vote_power": rule,
         "vote_errors": np.empty(0),
         "tree_losses": np.empty(0),

@@ -144,7 +144,6 @@ class BoundaryForest:
         self.judges = self.forgets and weights == "auto"
         self.log_weights: Logs = []  # of new trees, if they are learned; none: the plain metric
         self.successors: dict[int, BoundaryTree] = {}  # which grow, and do not answer yet
-        self.idle_until: dict[int, float] = {}  # arrivals, of places that renew() was called for
         # The last arrivals, if weights are learned from them: numbers, positions and labels.
         self.window: list[tuple[int, Row, Row]] = []
         self.trees: list[BoundaryTree] = []
@@ -208,16 +207,10 @@ class BoundaryForest:
                 pass
             elif i in self.successors:
                 self.successors[i].BTTrain(y, c, a, a, epsilon)
-            elif self.lifetimes.is_growing(i, a) and a >= self.idle_until.get(i, 0):
+            elif self.lifetimes.is_growing(i, a):
                 self.successors[i] = BoundaryTree(self, i, tree.generation + 1, Node(y, c, a))
             if i in self.successors and self.lifetimes.succession_after(i, a) == a + 1:
                 self.trees[i] = self.successors.pop(i)
-
-    def renew(self) -> None:
-        """Successors that grow take over now; none begins there before they were to."""
-        for i in [i for i in self.successors if not self.lifetimes.is_lasting(i)]:
-            self.trees[i] = self.successors.pop(i)
-            self.idle_until[i] = self.lifetimes.succession_after(i, self.seen)
 
     def judge(self, y: Row, c: Row, v: list[Node]) -> None:
         one = differs if self.E == "shepard_vote" else squared

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, Self
 
 from boundary_forest.estimators.adaptive import (
     FOR_STREAMS,
@@ -18,10 +14,6 @@ from boundary_forest.estimators.adaptive import (
 )
 from boundary_forest.estimators.explanation import Explanation
 from boundary_forest.river.base import RiverForest
-from boundary_forest.river.named_forest import NamedForest
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class AdaptiveRiverForest(RiverForest):
@@ -40,10 +32,7 @@ class AdaptiveRiverForest(RiverForest):
         weights: str = "distance",
         forgetting: str | list[int | None] | None = None,
         max_stored: int | None = None,
-        drift_detector: Any = None,
     ) -> None:
-        self.drift_detector = drift_detector
-        self._detector: Any = None  # a copy of it, from the first answer on
         self.feature_weights = feature_weights
         self.max_samples = max_samples
         self.weights = weights
@@ -88,61 +77,6 @@ class AdaptiveRiverForest(RiverForest):
         'auto'
         """
         return cls(**{**FOR_STREAMS, **overrides})
-
-    def renew(self) -> None:
-        """Bring the next renewal of trees forward, because the stream has changed.
-
-        As :meth:`boundary_forest.BoundaryForestClassifier.renew`; nothing happens before the first
-        example. A ``drift_detector`` has this called.
-
-        Examples
-        --------
-        >>> from boundary_forest.river import BoundaryForestClassifier
-        >>> model = BoundaryForestClassifier.for_streams(seed=0)
-        >>> model.learn_one({"size": 0}, "a")
-        >>> model.renew()
-        >>> model.stats()["turnover"]["renewals"]
-        0
-        """
-        if self.forgetting is None:
-            raise ValueError("renew needs forgetting, which is None: no tree has a lifetime")
-        if self._forest is not None:
-            self._forest.renew()
-
-    def _learn_one(self, x: Mapping[Hashable, Any], label: NDArray[np.float64]) -> None:
-        if self.drift_detector is None:
-            super()._learn_one(x, label)
-            return
-        forest = self._forest or self._forest_to_learn()
-        self._learn_watched(forest, forest.row_to_learn(x), label)
-
-    def _learn_many(self, X: pd.DataFrame, labels: NDArray[np.float64]) -> None:
-        if self.drift_detector is None:
-            super()._learn_many(X, labels)
-            return
-        forest = self._forest_to_learn()
-        rows = forest.rows_to_learn(X)
-        for i in range(len(rows)):  # a renewal may come after any of them
-            self._learn_watched(forest, rows[i : i + 1], labels[i : i + 1])
-
-    def _learn_watched(
-        self, forest: NamedForest, row: NDArray[np.float64], label: NDArray[np.float64]
-    ) -> None:
-        """Learn a row, show the detector how wrong the answer was, and renew if it signals."""
-        if forest.examples_seen == 0:
-            forest.learn(row, label, 1)
-            self._forest = forest
-            return
-        said = forest.learn(row, label, 1, "predict_then_learn")
-        if self._detector is None:
-            self._detector = _unused(self.drift_detector)
-        self._detector.update(self._loss(said.item(), label.item()))
-        if self._detector.drift_detected:
-            forest.renew()
-
-    def _loss(self, said: float, true: float) -> float:
-        """Return how wrong an answer was."""
-        return abs(said - true)
 
     @property
     def feature_weights_(self) -> dict[Hashable, float]:
@@ -199,21 +133,4 @@ class AdaptiveRiverForest(RiverForest):
                 f"time, got {type(weights).__name__}: multiply the features by the square roots of "
                 "weights of your own instead"
             )
-        if self.drift_detector is not None:
-            if not callable(getattr(self.drift_detector, "update", None)):
-                raise TypeError(
-                    "drift_detector must be None or have update() and drift_detected, as River's "
-                    f"ADWIN has, got {self.drift_detector!r}"
-                )
-            if self.forgetting is None:
-                raise ValueError(
-                    "drift_detector needs forgetting, which is None: no tree has a lifetime that "
-                    "could be ended"
-                )
         super()._check_parameters()
-
-
-def _unused(detector: Any) -> Any:
-    """Return a copy that has seen nothing: parameters stay as they were given."""
-    clone = getattr(detector, "clone", None)
-    return copy.deepcopy(detector) if clone is None else clone()

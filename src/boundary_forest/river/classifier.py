@@ -56,12 +56,6 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
         :class:`boundary_forest.BoundaryForestClassifier`; see :meth:`for_streams`.
     max_stored : int or None, default=None
         The most examples that are stored at a time; None: there is no limit.
-    drift_detector : None or an object such as River's ADWIN, default=None
-        Is shown whether each answer was wrong (``update``, 1 or 0) before its row is learned, and
-        brings the next renewal of trees forward when it signals (``drift_detected``). It is
-        copied, not changed. Needs ``forgetting``; rows are then learned one by one. On the streams
-        that were measured ADWIN changes accuracy by 0.001 at most, as trees of all ages answer
-        anyway.
 
     Attributes
     ----------
@@ -107,7 +101,6 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
         weights: str = "distance",
         forgetting: str | list[int | None] | None = None,
         max_stored: int | None = None,
-        drift_detector: Any = None,
     ) -> None:
         super().__init__(
             n_estimators,
@@ -121,7 +114,6 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
             weights,
             forgetting,
             max_stored,
-            drift_detector,
         )
         # Each label's code, in order of appearance, as the engine takes it: an array of one number.
         self._codes: dict[Any, NDArray[np.float64]] = {}
@@ -303,9 +295,6 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
             return pd.Series([None] * len(X), index=X.index, dtype=object)
         codes = self._forest.predict(X, self._n_threads())
         return pd.Series([self._labels[int(code)] for code in codes], index=X.index)
-
-    def _loss(self, said: float, true: float) -> float:
-        return float(said != true)
 
     def _all_labels(self) -> NDArray[Any]:
         return as_labels(self._labels)

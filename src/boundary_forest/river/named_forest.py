@@ -131,16 +131,10 @@ class NamedForest:
         self._widen(columns)
         return rows
 
-    def learn(
-        self,
-        rows: NDArray[np.float64],
-        labels: NDArray[np.float64],
-        n_jobs: int,
-        how: str = "learn",
-    ) -> Any:
-        """Learn rows that were made to be learned, with one label each, by the engine's ``how``."""
+    def learn(self, rows: NDArray[np.float64], labels: NDArray[np.float64], n_jobs: int) -> None:
+        """Learn rows that were made to be learned, with one label each."""
         try:
-            return getattr(self._engine, how)(rows, labels, n_jobs)
+            self._engine.learn(rows, labels, n_jobs)
         except Exception:
             if self._narrower is not None:
                 self.columns, state = self._narrower
@@ -149,10 +143,6 @@ class NamedForest:
             raise
         finally:
             self._narrower = None
-
-    def renew(self) -> None:
-        """Bring the next renewal of trees forward."""
-        self._engine.renew()
 
     def predict_one(self, x: Mapping[Hashable, Any]) -> float:
         """The code of the class with the most votes, of equals the first to appear; or the mean."""
