@@ -10,8 +10,8 @@ import pytest
 from conftest import state
 from scipy.sparse import csr_matrix
 
-from boundary_forest import BoundaryForestClassifier, BoundaryForestNeighbors, open_durable
-from boundary_forest.estimators import Batch, Model
+from boundary_forest import BoundaryForestClassifier, open_durable
+from boundary_forest.estimators import Batch
 from boundary_forest.files import load_forest, save_forest
 from boundary_forest.frames import FrameModel
 
@@ -143,19 +143,6 @@ def test_a_forest_without_attachments_has_none(task, tmp_path):
 def test_an_attachment_may_not_take_the_place_of_an_array(task, tmp_path):
     with pytest.raises(ValueError, match="'positions'"):
         save_forest(task.taught(), tmp_path / "model.bf", {"positions": 1})
-
-
-# The protocol
-
-
-def models(folder):
-    forest = BoundaryForestClassifier(n_estimators=4, random_state=0).fit([[0], [9]], ["a", "b"])
-    return [forest, frame_model(), open_durable(folder, forest)]
-
-
-def test_forests_durable_forests_and_frame_models_are_models(tmp_path):
-    assert all(isinstance(model, Model) for model in models(tmp_path / "durable"))
-    assert not isinstance(BoundaryForestNeighbors(), Model)
 
 
 def test_a_frame_model_over_a_durable_forest_comes_back_from_its_folder(tmp_path):

@@ -2,6 +2,5 @@
 
 from boundary_forest.estimators.batch import Batch, Recorder
 from boundary_forest.estimators.ends import Ends
-from boundary_forest.estimators.model import Model
 
-__all__ = ["Batch", "Ends", "Model", "Recorder"]
+__all__ = ["Batch", "Ends", "Recorder"]
