@@ -7,7 +7,7 @@ import sys
 
 POSIX_ONLY = ("fcntl", "resource", "termios", "tty", "pty", "pwd", "grp")
 OPTIONAL = (
-    "pyarrow", "pandas", "polars", "rich", "typer", "river", "matplotlib", "plotly", "jinja2",
+    "pyarrow", "pandas", "polars", "rich", "typer", "river", "matplotlib", "jinja2",
     "numba", "faiss", "hnswlib", "pooch",
 )  # fmt: skip
 

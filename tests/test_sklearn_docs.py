@@ -23,7 +23,7 @@ PUBLIC = [
     if name.startswith("BoundaryForest")
 ]
 RIVER = ["BoundaryForestClassifier", "BoundaryForestEngine", "BoundaryForestRegressor"]
-OPTIONAL = {"river", "ray", "pandas", "typer", "rich", "pyarrow", "matplotlib", "plotly"}
+OPTIONAL = {"river", "ray", "pandas", "typer", "rich", "pyarrow", "matplotlib"}
 
 
 @pytest.mark.parametrize("name", MODULES)
