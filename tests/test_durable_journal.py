@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import random
 import shutil
 import sqlite3
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -324,20 +324,15 @@ def test_a_lock_that_was_given_outlives_a_failure(retrieval, tmp_path):
         open_durable(tmp_path, retrieval.forest(), lock=lock).close()
 
 
-def test_without_fcntl_sqlite_keeps_others_out(tmp_path):
-    script = """
-import sys
-sys.modules["fcntl"] = None
-from boundary_forest import BoundaryForestClassifier, JournalError, open_durable
-with open_durable("f", BoundaryForestClassifier(n_estimators=2, random_state=0)) as forest:
-    forest.partial_fit([[0], [9]], ["a", "b"])
-    try:
-        open_durable("f")
-    except JournalError as error:
-        assert "has it open" in str(error)
-    else:
-        raise AssertionError("two have it open")
-with open_durable("f") as forest:
-    assert forest.examples_seen == 2
-"""
-    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
+def test_where_folders_cannot_be_locked_sqlite_keeps_others_out(tmp_path, monkeypatch):
+    def unsupported(opened, how):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+    model = BoundaryForestClassifier(n_estimators=2, random_state=0)
+    with open_durable(tmp_path, model) as forest:
+        forest.partial_fit([[0], [9]], ["a", "b"])
+        with pytest.raises(JournalError, match="has it open"):
+            open_durable(tmp_path)
+    with open_durable(tmp_path) as forest:
+        assert forest.examples_seen == 2

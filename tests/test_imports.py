@@ -1,11 +1,10 @@
-"""The package can be imported wherever its dependencies can, and imports nothing optional."""
+"""Importing the package imports nothing optional."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
-POSIX_ONLY = ("fcntl", "resource", "termios", "tty", "pty", "pwd", "grp")
 OPTIONAL = (
     "pyarrow", "pandas", "polars", "rich", "typer", "river", "matplotlib", "jinja2",
     "numba", "faiss", "hnswlib", "pooch",
@@ -17,19 +16,6 @@ def run(script: str) -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-
-
-def test_no_module_of_posix_alone_is_needed():
-    """Nor those parts of the standard library that other systems lack."""
-    run(f"""
-import os, sys
-sys.modules.update(dict.fromkeys({POSIX_ONLY!r}))
-for name in ("register_at_fork", "fork", "O_DIRECTORY", "fchmod"):
-    delattr(os, name)
-import boundary_forest
-forest = boundary_forest.BoundaryForestClassifier(random_state=0).fit([[0], [9]], ["a", "b"])
-assert forest.predict([[8]]).tolist() == ["b"]
-""")
 
 
 def test_no_optional_package_is_imported():

@@ -151,21 +151,21 @@ def test_the_code_of_sessions_knows_no_terminal_no_signal_and_no_exit_code():
     assert found == []
 
 
-def test_it_can_be_imported_without_what_only_shells_and_posix_have():
+def test_it_can_be_imported_without_what_only_shells_have():
     script = """
 import sys
-for name in ("rich", "typer", "jinja2", "resource"):
+for name in ("rich", "typer", "jinja2"):
     sys.modules.pop(name, None)
     sys.modules[name] = None
 from boundary_forest.session import Session, Settings
 with Session(Settings(target="y", warmup=2)) as session:
     session.take_rows([{"a": i, "y": "no" if i < 5 else "yes"} for i in range(10)])
-    print(session.take_rows([{"a": 9}])[0].answers[0], session.snapshot().memory_bytes)
+    print(session.take_rows([{"a": 9}])[0].answers[0])
 """
     out = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
     )
-    assert out.stdout.split() == ["yes", "0"], out.stderr
+    assert out.stdout.split() == ["yes"], out.stderr
 
 
 def test_events_have_what_predict_proba_said_before_the_rows_were_learned():

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
+import fcntl
 import os
 import weakref
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.files import make_folder
@@ -28,8 +28,7 @@ class FolderLock:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        opened = _locked(path)
-        self._close = weakref.finalize(self, _close, opened)
+        self._close = weakref.finalize(self, os.close, _locked(path))
         _held.add(self)
 
     @property
@@ -90,16 +89,12 @@ def reserve(path: str | os.PathLike[str]) -> FolderLock:
     return FolderLock(folder)
 
 
-def _locked(folder: Path) -> int | None:
+def _locked(folder: Path) -> int:
     """Return the folder, opened and locked.
 
     SQLite's own lock is lost as soon as this process closes the database once, whoever opened it:
-    to copy the folder is enough. This one is not. Where there is none, SQLite's lock remains.
+    to copy the folder is enough. This one is not.
     """
-    try:
-        import fcntl  # not on every system, and the package must be importable all the same
-    except ImportError:
-        return _locked_file(folder / "lock")
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -111,26 +106,6 @@ def _locked(folder: Path) -> int | None:
     return opened
 
 
-def _locked_file(path: Path) -> int | None:
-    """Where folders cannot be opened, as on Windows, a file in it is locked instead."""
-    try:
-        msvcrt: Any = importlib.import_module("msvcrt")
-    except ImportError:
-        return None
-    opened = os.open(path, os.O_RDWR | os.O_CREAT)
-    try:
-        msvcrt.locking(opened, msvcrt.LK_NBLCK, 1)
-    except OSError:
-        os.close(opened)
-        raise JournalError(f"{path.parent}: {IN_USE}") from None
-    return opened
-
-
-def _close(opened: int | None) -> None:
-    if opened is not None:
-        os.close(opened)
-
-
 _held: weakref.WeakSet[FolderLock] = weakref.WeakSet()
 
 
@@ -140,5 +115,4 @@ def _leave_to_parent() -> None:
         lock.release()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_to_parent)
+os.register_at_fork(after_in_child=_leave_to_parent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 import time
 from collections import deque
@@ -39,10 +40,6 @@ class Pace:
 
 
 def peak_memory() -> int:
-    """Return the peak memory of the process in bytes; 0 where the system does not report it."""
-    try:
-        import resource  # POSIX only
-    except ModuleNotFoundError:
-        return 0
+    """Return the peak memory of the process in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak

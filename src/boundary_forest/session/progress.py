@@ -54,7 +54,7 @@ class Snapshot:
     trees: int
     nodes_per_tree: float
     forest_bytes: int  # of the forest alone; 0 in the warm-up
-    memory_bytes: int  # the process's peak; 0 where the system does not report it
+    memory_bytes: int  # the process's peak
     choices: tuple[str, ...]  # what was inferred and decided, one line each
     turnover: Turnover | None = None  # how trees come and go, if the forest forgets
 

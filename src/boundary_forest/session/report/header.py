@@ -75,7 +75,7 @@ def _of_numbers(last: Snapshot) -> list[Tile]:
 def _costs(last: Snapshot) -> list[Tile]:
     kept = f"{percent(last.stored / last.learned)} kept" if last.learned else ""
     nodes = f"{count(round(last.nodes_per_tree))} nodes each" if last.trees else "none planted yet"
-    process = f"{size(last.memory_bytes)} the process's peak" if last.memory_bytes else ""
+    process = f"{size(last.memory_bytes)} the process's peak"
     return [
         Tile("rows per second", rate(last.rows_per_s), f"{rate(last.recent_rows_per_s)} recently"),
         Tile("examples stored", count(last.stored), kept),

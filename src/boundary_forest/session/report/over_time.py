@@ -127,17 +127,10 @@ def storage(snapshots: Sequence[Snapshot]) -> list[Chart]:
             [Curve("forest", [s.forest_bytes for s in snapshots], "violet", area=True)],
             write=size,
             tick=lambda v: f"{v / unit:.4g} {name}",
-            note=_process(snapshots[-1].memory_bytes),
+            note="The trees and the examples that are stored. The whole process had "
+            f"{size(snapshots[-1].memory_bytes)} at its peak, libraries included.",
         ),
     ]
-
-
-def _process(n_bytes: int) -> str:
-    """Return what the memory of the forest is, and that of the process beside it."""
-    what = "The trees and the examples that are stored."
-    if not n_bytes:
-        return what
-    return f"{what} The whole process had {size(n_bytes)} at its peak, libraries included."
 
 
 def _chart(
