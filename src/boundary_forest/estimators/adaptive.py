@@ -134,12 +134,10 @@ def importances_of(
     return importances / total if total > 0 else importances
 
 
-def most_important(
-    importances: Mapping[str, float], n: int = MOST_SHOWN
-) -> tuple[tuple[str, float], ...]:
+def most_important(importances: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
     """Return the features with the largest importances, and these, the largest first."""
     ranked = sorted(importances.items(), key=lambda item: -item[1])
-    return tuple((name, share) for name, share in ranked[:n] if share > 0)
+    return tuple((name, share) for name, share in ranked[:MOST_SHOWN] if share > 0)
 
 
 def named_importances(names: Iterable[Any] | None, importances: NDArray[Any]) -> dict[str, float]:

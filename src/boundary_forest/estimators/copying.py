@@ -1,7 +1,7 @@
 """A fitted forest taken apart into plain values, and put together again.
 
-Pickles, copies and model files all hold these values, and all come back by ``put_together``, which
-believes nothing: what does not fit together raises ValueError.
+Pickles, copies and model files all hold these values, and come back by ``unfilled`` and ``filled``,
+which believe nothing: what does not fit together raises ValueError.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def taken_apart(fitted: Fitted, state: dict[str, Any]) -> Parts:
     return Parts(fitted.settings, fitted.parameters, labels, columns, fitted.feature_names, state)
 
 
-def put_together(policy: type[LabelPolicy], parts: Parts, *, positions: str = "copied") -> Fitted:
+def put_together(policy: type[LabelPolicy], parts: Parts) -> Fitted:
     """Return the fitted forest that these parts were taken from.
 
     Parameters
@@ -58,11 +58,9 @@ def put_together(policy: type[LabelPolicy], parts: Parts, *, positions: str = "c
     policy : type
         The policy of labels.
     parts : Parts
-        From a pickle or a file.
-    positions : {"copied", "kept", "mapped"}, default="copied"
-        What becomes of the array of positions, as for the engine.
+        From a pickle or a copy.
     """
-    return filled(unfilled(policy, parts), parts.state, positions=positions)
+    return filled(unfilled(policy, parts), parts.state, positions="copied")
 
 
 def unfilled(policy: type[LabelPolicy], parts: Parts) -> Fitted:
