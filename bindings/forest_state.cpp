@@ -137,27 +137,22 @@ void Forest::restore(const nb::dict& all, const std::string& positions) {
   state.learn = {nb::cast<std::uint64_t>(counts[0]), nb::cast<std::uint64_t>(counts[1])};
   state.query = {nb::cast<std::uint64_t>(counts[2]), nb::cast<std::uint64_t>(counts[3])};
   state.tree_sizes = to_vector<NodeId>(all["tree_sizes"]);
-  if (all.contains("tree_places")) state.tree_places = to_vector<std::uint32_t>(all["tree_places"]);
-  if (all.contains("tree_generations"))
-    state.tree_generations = to_vector<std::uint32_t>(all["tree_generations"]);
+  state.tree_places = to_vector<std::uint32_t>(all["tree_places"]);
+  state.tree_generations = to_vector<std::uint32_t>(all["tree_generations"]);
   state.node_examples = to_vector<std::uint32_t>(all["node_examples"]);
   state.node_parents = to_vector<NodeId>(all["node_parents"]);
-  if (all.contains("log_weights")) {
-    state.log_weights = to_vector<LogWeight>(all["log_weights"]);
-    state.tree_weights = to_vector<std::uint32_t>(all["tree_weights"]);
-    state.window.positions = bytes_of(nb::cast<Array2d>(all["window_positions"]));
-    state.window.labels = to_vector<double>(all["window_labels"]);
-    state.window.arrivals = to_vector<Arrival>(all["window_arrivals"]);
-    if (all.contains("window_ids") && !all["window_ids"].is_none())
-      state.window.ids = ids_from(all["window_ids"]);
-  }
-  if (all.contains("vote_errors")) {
-    state.vote_errors = to_vector<double>(all["vote_errors"]);
-    state.vote_rule = nb::cast<std::uint32_t>(all["vote_power"]);
-  }
-  if (all.contains("tree_losses")) state.tree_losses = to_vector<double>(all["tree_losses"]);
-  state.examples = {{}, to_vector<double>(all["labels"]), to_vector<Arrival>(all["arrivals"]), {}};
-  if (all.contains("ids")) state.examples.ids = ids_from(all["ids"]);
+  state.log_weights = to_vector<LogWeight>(all["log_weights"]);
+  state.tree_weights = to_vector<std::uint32_t>(all["tree_weights"]);
+  state.window = {bytes_of(nb::cast<Array2d>(all["window_positions"])),
+                  to_vector<double>(all["window_labels"]),
+                  to_vector<Arrival>(all["window_arrivals"]), ids_from(all["window_ids"])};
+  state.vote_errors = to_vector<double>(all["vote_errors"]);
+  state.vote_rule = nb::cast<std::uint32_t>(all["vote_power"]);
+  state.tree_losses = to_vector<double>(all["tree_losses"]);
+  state.examples = {{},
+                    to_vector<double>(all["labels"]),
+                    to_vector<Arrival>(all["arrivals"]),
+                    ids_from(all["ids"])};
   const SavedRows rows = rows_in(nb::cast<Array2d>(all["positions"]), positions);
   without_gil([&, forest = forest_] { forest->restore(state, rows); });
 }

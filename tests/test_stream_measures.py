@@ -9,13 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn import metrics
-from stream_rows import command, job, mixed_table, numbers_table, write
+from stream_rows import command, mixed_table, numbers_table, write
 
-from boundary_forest.cli.running import run
-from boundary_forest.durable import DurableForest
 from boundary_forest.session import Session, Settings, class_scores
 from boundary_forest.session.report import page
-from boundary_forest.session.scores import MEASURES, Scores
+from boundary_forest.session.scores import MEASURES
 
 TREES = {"n_estimators": 10, "random_state": 0}
 
@@ -160,30 +158,6 @@ def last_event(source, target, folder):
     ended = command("stream", source, *arguments)
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout.splitlines()[-1])
-
-
-def test_a_folder_of_an_earlier_release_resumes_and_counts_from_there(tmp_path, monkeypatch):
-    table = mixed_table(900)
-    part = write(table.slice(0, 500), tmp_path / "part.csv")
-    to_json = Scores.to_json
-    new = {"classes", "baselines", "calibration"}
-
-    def as_before(self):
-        return {name: value for name, value in to_json(self).items() if name not in new}
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Scores, "to_json", as_before)
-        run(job(part, target="label", durable=tmp_path / "kept", quiet=True))
-    with Session(Settings(durable=tmp_path / "kept")) as session:
-        assert isinstance(session.model.forest, DurableForest)
-        assert session.snapshot().kappa is None
-        session.take_rows(table.slice(500))
-        state = session.snapshot()
-        by_class = session.history().by_class
-    assert (state.rows, state.learned) == (900, 900)
-    assert sum(score.rows for score in by_class) == 400
-    assert 0 < state.kappa < 1
-    assert 0 < state.majority_accuracy < 1
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e200, 1e300])

@@ -66,7 +66,6 @@ def test_parameters_that_are_given_override_the_setting():
 
 
 def a_plain_folder(folder, rows):
-    """As an earlier release made it, which knew no other forests."""
     with Session(Settings(target="y", warmup=100, durable=folder, plain=True)) as session:
         session.take_rows(rows)
         session.checkpoint()

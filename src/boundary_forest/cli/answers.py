@@ -28,7 +28,6 @@ from boundary_forest.session.problems import StreamError
 
 BLOCK_BYTES = 1 << 20
 _WHAT_TO_DO = "bring that file back, or begin another folder"
-TAIL_BYTES = 1 << 24  # at a file's end, which contain all answers that may have to be given again
 _CSV_ROW, _JSON_ROW = re.compile(rb"(\d+),"), re.compile(rb'\{"row": (\d+), ')
 
 
@@ -61,8 +60,7 @@ class AnswerFile:
         What an earlier run has written is kept up to this row, where this run continues; if that is
         None, the file is written anew.
     kept : dict of int, or None
-        What ``delivered`` returned in the earlier run; None if it has written no file, empty if it
-        is not known.
+        What ``delivered`` returned in the earlier run; None if it has written no file.
     """
 
     def __init__(
@@ -123,20 +121,18 @@ class AnswerFile:
                 )
             return
         if not os.path.exists(path):
-            if not kept:
-                return
             raise StreamError(
                 f"--predictions {path}: it is missing, and it had the predictions of the run that "
                 f"is resumed: {_WHAT_TO_DO}"
             )
-        known = kept.get("bytes", 0)
-        if _checksum_of(path, known) != (known, kept.get("crc32", 0)):
+        known = kept["bytes"]
+        if _checksum_of(path, known) != (known, kept["crc32"]):
             raise StreamError(
                 f"--predictions {path}: it does not begin with the predictions of the run that is "
                 f"resumed: {_WHAT_TO_DO}"
             )
         record = _CSV_ROW if self._csv else _JSON_ROW
-        _cut_off(path, record, after, known if kept else None)
+        _cut_off(path, record, after, known)
         self._length, self._checksum = _checksum_of(path, None)
 
     def _write(self, text: str) -> None:
@@ -200,7 +196,7 @@ def _checksum_of(path: str, length: int | None) -> tuple[int, int]:
     return done, checksum
 
 
-def _cut_off(path: str, record: re.Pattern[bytes], row: int, known: int | None) -> None:
+def _cut_off(path: str, record: re.Pattern[bytes], row: int, known: int) -> None:
     """Remove the records of later rows, and an unfinished one, from the end of a file.
 
     Parameters
@@ -211,19 +207,15 @@ def _cut_off(path: str, record: re.Pattern[bytes], row: int, known: int | None) 
         Matches the beginning of a record; its first group is the row's number.
     row : int
         The last row to keep.
-    known : int or None
-        How many bytes are known to be right, after which a crash may have left anything; None if
-        that is not known.
+    known : int
+        How many bytes are known to be right, after which a crash may have left anything.
     """
     with open(path, "r+b") as file:
-        begin = max(0, os.path.getsize(path) - TAIL_BYTES) if known is None else known
-        file.seek(begin)
-        if begin and known is None:
-            file.readline()
+        file.seek(known)
         while line := file.readline():
             number = record.match(line)
             # A line without a number is part of a record, or no record at all.
-            strange = number is None and known is not None and row < sys.maxsize
+            strange = number is None and row < sys.maxsize
             later = number is not None and int(number[1]) > row
             if not line.endswith(b"\n") or strange or later:
                 file.truncate(file.tell() - len(line))

@@ -1,9 +1,9 @@
 """Learning that survives a crash: what ``partial_fit`` has returned from is on the disk.
 
 ``journal.py`` is a log of operations (``operations.py``) in SQLite (``database.py``), and
-``batches.py`` turns examples into bytes and back; ``migration.py`` reads the log of earlier
-releases. ``learner.py`` ties a forest to its journal and its snapshots, ``opening.py`` brings it
-back, ``locking.py`` keeps others out, and ``interrupts.py`` puts off Ctrl-C.
+``batches.py`` turns examples into bytes and back. ``learner.py`` ties a forest to its journal and
+its snapshots, ``opening.py`` brings it back, ``locking.py`` keeps others out, and ``interrupts.py``
+puts off Ctrl-C.
 """
 
 from boundary_forest.durable.learner import DurableForest

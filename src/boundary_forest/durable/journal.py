@@ -18,7 +18,6 @@ from pathlib import Path
 from boundary_forest.durable.database import Database
 from boundary_forest.durable.interrupts import Interrupts
 from boundary_forest.durable.log import Call, Log
-from boundary_forest.durable.migration import migrate
 from boundary_forest.durable.operations import (
     CONTENTS,
     ERASE,
@@ -32,8 +31,9 @@ from boundary_forest.durable.operations import (
     Operation,
 )
 from boundary_forest.estimators.errors import JournalError
+from boundary_forest.files import LAYOUT, OTHER_LAYOUT
 
-SCHEMA = 2
+SCHEMA = 1
 _FOLDER = "CREATE TABLE folder (identity TEXT NOT NULL)"
 _NOTES = "CREATE TABLE notes (operation INTEGER PRIMARY KEY, note TEXT)"
 
@@ -64,9 +64,6 @@ class Journal:
     ----------
     path : Path
         The database; a new one is made if it is not there.
-    seen : int
-        How many examples the snapshot beside it has learned: by this, a journal of an earlier
-        release tells which of its batches come after the snapshot.
 
     Attributes
     ----------
@@ -78,11 +75,11 @@ class Journal:
         How many examples, and bytes of them, the operations hold.
     """
 
-    def __init__(self, path: Path, seen: int = 0) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         self._database = Database(path)
         try:
-            self._set_up(seen)
+            self._set_up()
         except BaseException:
             self._database.close()
             raise
@@ -110,30 +107,33 @@ class Journal:
             raise JournalError(f"{self.path}: its last note is not text")
         return note
 
-    def _set_up(self, seen: int) -> None:
+    def _set_up(self) -> None:
+        if not self._database.rows("SELECT 1 FROM sqlite_master LIMIT 1"):
+            self._make()
+        ((layout,),) = self._database.rows("PRAGMA application_id")
+        if layout != LAYOUT:
+            raise JournalError(f"{self.path}: {OTHER_LAYOUT}")
         ((schema,),) = self._database.rows("PRAGMA user_version")
         if schema > SCHEMA:
             raise JournalError(
                 f"{self.path}: its schema is {schema}, and this release knows {SCHEMA}: install a "
                 "newer boundary-forest"
             )
-        if schema < SCHEMA:
-            with self._database.transaction():
-                for table in (TABLE, _FOLDER):
-                    self._database.rows(table)
-                self._database.rows("INSERT INTO folder VALUES (?)", secrets.token_hex(16))
-                if schema == 1:
-                    migrate(self._database, seen, _NOTES)
-                else:
-                    self._database.rows(_NOTES)
-                self._database.rows(f"PRAGMA user_version={SCHEMA}")
-            # So that the file alone tells what it is, and that it is not the one of another folder.
-            self._database.empty_log()
         found = self._database.rows("SELECT identity FROM folder")
         if len(found) != 1 or not isinstance(found[0][0], str):
             raise JournalError(f"{self.path}: it is damaged: it has no identity")
         self.identity = found[0][0]
         self._count(self._read())
+
+    def _make(self) -> None:
+        with self._database.transaction():
+            for table in (TABLE, _FOLDER, _NOTES):
+                self._database.rows(table)
+            self._database.rows("INSERT INTO folder VALUES (?)", secrets.token_hex(16))
+            self._database.rows(f"PRAGMA application_id={LAYOUT}")
+            self._database.rows(f"PRAGMA user_version={SCHEMA}")
+        # So that the file alone tells what it is, and that it is not the one of another folder.
+        self._database.empty_log()
 
     def _count(self, log: Log) -> None:
         self.n_rows = sum(call.kept for call in log.calls)

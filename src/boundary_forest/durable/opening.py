@@ -80,7 +80,7 @@ def open_durable(
         If the journal is damaged or missing, does not belong to the snapshot, or if another process
         has it open.
     ModelFileError
-        If the snapshot is damaged.
+        If the snapshot is damaged, or of another format.
 
     Examples
     --------
@@ -115,9 +115,9 @@ def open_durable(
             _check_same(model, forest, folder)
         included, identity = _record(folder, kept.pop(RECORD, None))
         if journal is None:
-            _check_there(folder, identity)
-            journal = Journal(folder / JOURNAL, forest.examples_seen)
-        if identity not in (None, journal.identity):
+            _check_there(folder)
+            journal = Journal(folder / JOURNAL)
+        if identity != journal.identity:
             raise JournalError(f"{journal.path}: it belongs to another snapshot than {SNAPSHOT}")
         taken_back = journal.take_back_last(included) if redo else None
         journal.forget_included(included)
@@ -179,24 +179,22 @@ def _beginning(model: Any) -> Any:
     return model
 
 
-def _record(folder: Path, record: Any) -> tuple[int, str | None]:
-    """Return the last operation that the snapshot includes, and the identity of its journal.
-
-    One of an earlier release says neither; no operation of its journal is included then.
-    """
-    if record is None:
-        return 0, None
+def _record(folder: Path, record: Any) -> tuple[int, str]:
+    """Return the last operation that the snapshot includes, and the identity of its journal."""
     if isinstance(record, dict):
         included, identity = record.get("operation"), record.get("journal")
         if type(included) is int and included >= 0 and isinstance(identity, str):
             return included, identity
-    raise JournalError(f"{folder / SNAPSHOT}: it does not say which operations it includes")
+    raise JournalError(
+        f"{folder / SNAPSHOT}: it is not a snapshot that open_durable saved; to continue from this "
+        "model, load it and pass it to open_durable with another folder"
+    )
 
 
-def _check_there(folder: Path, identity: str | None) -> None:
+def _check_there(folder: Path) -> None:
     """Refuse to make a new journal where one was lost: SQLite would delete a log beside it."""
     journal = folder / JOURNAL
-    if not _is_there(journal) and (identity is not None or _is_there(folder / LOG)):
+    if not _is_there(journal):
         raise JournalError(
             f"{journal}: it is missing or empty, and with it what was learned since the snapshot: "
             f"bring it back, or continue from {folder / SNAPSHOT} (boundary_forest.load) in "

@@ -7,13 +7,15 @@ parameters into what a container can hold, and back; these four know files and n
 ``loading.py`` offers that to users. ``docs/format.md`` describes the file array by array.
 """
 
-from boundary_forest.files.layout import VERSION, Streamed
+from boundary_forest.files.layout import LAYOUT, OTHER_LAYOUT, VERSION, Streamed
 from boundary_forest.files.loading import load, load_forest
 from boundary_forest.files.reading import Arrays, ModelFile, ModelFileError, PackedArrays
 from boundary_forest.files.saving import save_forest
 from boundary_forest.files.writing import make_folder, remove_unfinished, write_model
 
 __all__ = [
+    "LAYOUT",
+    "OTHER_LAYOUT",
     "VERSION",
     "Arrays",
     "ModelFile",

@@ -22,6 +22,14 @@ crc32: Callable[[Any, int], int] = _core.crc32 if _core.has_fast_crc32() else zl
 
 FORMAT = "boundary-forest"
 VERSION = 1
+# Until the first release the layout of files and folders may change without a new version. Whoever
+# changes it puts any other 31-bit number here (it is also the journal's application_id in SQLite),
+# and what was written before is refused.
+LAYOUT = 0x69A2B491
+OTHER_LAYOUT = (
+    "it was written by a development version of boundary-forest; fit and save the model again with "
+    "this version"
+)
 ALIGNMENT = 64  # of the first array
 LONGEST_DOCUMENT = 1 << 20  # whatever grows with the forest is in arrays, so this is plenty
 LONGEST_HEADER = 1 << 22  # it holds the document, with quotes escaped, and a line for each array
@@ -119,7 +127,7 @@ def shown(checksum: int) -> str:
 
 def header(document: dict[str, Any], entries: list[Entry], checksums: dict[str, str]) -> bytes:
     """Return the file up to the first array."""
-    model = json.dumps({**document, "checksums": checksums}, sort_keys=True)
+    model = json.dumps({**document, "layout": LAYOUT, "checksums": checksums}, sort_keys=True)
     if len(model) > LONGEST_DOCUMENT:
         raise ValueError(
             f"the model's parameters take {len(model)} characters, and a file holds at most "

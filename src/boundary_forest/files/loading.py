@@ -68,7 +68,7 @@ def load(
     Raises
     ------
     ModelFileError
-        If the file is damaged, is not a model, or is of a newer format.
+        If the file is damaged, is not a model, or is of another format.
     TypeError
         If a function must be given and is not, or the other way round.
 
@@ -190,7 +190,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _described_forest(file: ModelFile, forest: dict[str, Any]) -> dict[str, Any]:
     n, n_features = file.entry("positions").shape
     (n_trees,), (n_nodes,) = file.entry("tree_sizes").shape, file.entry("node_examples").shape
-    (n_growing,) = file.entry("tree_places").shape if "tree_places" in file.entries else (0,)
+    (n_growing,) = file.entry("tree_places").shape
     described: dict[str, Any] = {
         "in_use": dict(forest["in_use"]),
         "seed": int(forest["seed"]),
@@ -206,7 +206,7 @@ def _described_forest(file: ModelFile, forest: dict[str, Any]) -> dict[str, Any]
         "growing_trees": n_growing,
         "nodes": n_nodes,
     }
-    if "log_weights" in file.entries:
+    if file.entry("log_weights").shape[0]:
         described["feature_importances"] = _importances(file, forest)
     if described["in_use"].get("forgetting") is not None:
         described["turnover"] = asdict(_turnover(file, forest, n_trees - n_growing))
@@ -218,16 +218,13 @@ def _turnover(file: ModelFile, forest: dict[str, Any], n: int) -> Turnover:
     forgetting, seen = forest["in_use"]["forgetting"], int(forest["seen"])
     checked_lifetimes(forgetting)
 
-    def listed(name: str, dtype: str) -> list[Any]:
-        return list(file.array(name, dtype).tolist()) if name in file.entries else []
-
     arrivals = file.array("arrivals", "uint64")[file.array("node_examples", "uint32")]
     ends = np.cumsum(file.array("tree_sizes", "uint32").astype(np.int64))
     trees = np.split(arrivals, ends[:-1])[:n] if len(arrivals) else []
     told = {
         "ages": [seen - int(tree.min()) for tree in trees],
-        "generations": listed("tree_generations", "uint32") or [0] * n,
-        "losses": listed("tree_losses", "float64"),
+        "generations": file.array("tree_generations", "uint32").tolist() or [0] * n,
+        "losses": file.array("tree_losses", "float64").tolist(),
         "rule": int(forest["vote_power"]),
     }
     classes = issubclass(_kind_of(file).label_policy, ClassLabels)

@@ -24,8 +24,10 @@ from safetensors.numpy import load
 from boundary_forest.files.layout import (
     DTYPES,
     FORMAT,
+    LAYOUT,
     LONGEST_DOCUMENT,
     LONGEST_HEADER,
+    OTHER_LAYOUT,
     VERSION,
     Entry,
     crc32,
@@ -213,6 +215,8 @@ class ModelFile(Arrays):
             document = json.loads(text)
         if not isinstance(document, dict):
             raise self.error("its document is not an object")
+        if document.get("layout") != LAYOUT:
+            raise self.error(OTHER_LAYOUT)
         return document
 
     def _place(self, described: list[tuple[str, str, tuple[int, ...]]]) -> dict[str, Entry]:

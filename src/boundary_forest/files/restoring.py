@@ -16,23 +16,10 @@ from boundary_forest.estimators.fitted import LATER_PARAMETERS, TREE_PARAMETERS,
 from boundary_forest.estimators.ids import as_ids, engine_ids, kind_of
 from boundary_forest.estimators.metrics import engine_metric
 from boundary_forest.files.reading import ModelFile
-from boundary_forest.files.saving import (
-    LONGEST_WINDOW,
-    REGROWN_ARRAYS,
-    TREE_ARRAYS,
-    VOTE_ARRAYS,
-    WEIGHT_ARRAYS,
-    WINDOW_ARRAYS,
-)
+from boundary_forest.files.saving import ELEMENT_TYPE, LONGEST_WINDOW, STATE_ARRAYS
 from boundary_forest.files.values import column_length, read_column, read_parameters
 
 FRAME = "frame"
-_ARRAYS = (
-    ("labels", "float64", 2),
-    ("arrivals", "uint64", 1),
-    ("spread", "float64", 1),
-    *((name, "uint32", 1) for name in (*TREE_ARRAYS, *REGROWN_ARRAYS)),
-)
 MOST_RULES = 8  # by which votes may be weighed
 _LONGEST_SPREAD = 8  # for each number of a label, and for all of them; the engine knows exactly
 
@@ -53,8 +40,7 @@ def restored(
 
 def attachments_in(file: ModelFile) -> dict[str, Any]:
     """Return the further documents of a file, by name; whoever wrote them checks what they say."""
-    before_they_were_listed = [FRAME] if FRAME in file.entries else []
-    names = file.document.get("attachments", before_they_were_listed)
+    names = file.document.get("attachments")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise file.error("its attachments are not names", "document")
     attachments = {}
@@ -84,8 +70,9 @@ def _fitted(
     if positions.dtype.name not in ELEMENT_TYPES or n < 1 or n_features < 1:
         raise file.error(f"it is {positions.dtype} of shape {positions.shape}", "positions")
     _check_shapes(file, n, in_use["n_estimators"])
-    state = _engine_state(file, forest, n)
-    ids = _ids(file, forest, n)
+    state = _engine_state(file, forest)
+    ids = _ids(file, forest, "ids", n)
+    window_ids = _ids(file, forest, "window_ids", len(state["window_arrivals"]))
     with file.checking("document"):
         kind(**in_use).check_params()
         settings = Settings.of(
@@ -99,8 +86,8 @@ def _fitted(
         feature_names = _feature_names(file, forest, n_features)
         parts = Parts(settings, in_use, forest, _Columns(file), feature_names, state)
         fitted = unfilled(kind.label_policy, parts)
-    if ids is not None:
-        state["ids"] = engine_ids(ids)
+    if ids is not None and window_ids is not None:
+        state["ids"], state["window_ids"] = engine_ids(ids), engine_ids(window_ids)
         with file.checking("ids"):
             fitted.engine.check_ids(state["ids"])
     # Read after all else was found sound; the engine keeps the array as it is.
@@ -120,13 +107,13 @@ class _Columns(dict[str, NDArray[Any]]):
         return read_column(self._file, name)
 
 
-def _ids(file: ModelFile, forest: dict[str, Any], n: int) -> NDArray[Any] | None:
+def _ids(file: ModelFile, forest: dict[str, Any], name: str, n: int) -> NDArray[Any] | None:
     if not _flag(file, forest, "has_ids"):
         return None
-    ids = read_column(file, "ids")
-    with file.checking("ids"):
-        if len(ids) != n or ids.dtype != as_ids(ids, n).dtype:
-            raise ValueError("ids must be int64 or str, one for each stored example")
+    ids = read_column(file, name)
+    with file.checking(name):
+        if len(ids) != n or (n > 0 and ids.dtype != as_ids(ids, n).dtype):
+            raise ValueError("ids must be int64 or str, one for each example")
     return ids
 
 
@@ -142,31 +129,38 @@ def _feature_names(file: ModelFile, forest: dict[str, Any], n_features: int) -> 
 
 def _check_shapes(file: ModelFile, n: int, n_estimators: Any) -> None:
     """Refuse arrays whose lengths do not agree, before any of them is read."""
-    for name, dtype, n_dimensions in _ARRAYS:
-        if name in file.entries or name not in REGROWN_ARRAYS:
-            file.expect(file.entry(name), dtype, n_dimensions)
+    for name in STATE_ARRAYS:
+        file.expect(file.entry(name), *_type(file, name))
     length = {name: entry.shape[0] for name, entry in file.entries.items() if entry.shape}
     for name in ("labels", "arrivals"):
         if length[name] != n:
             raise file.error(f"it has {length[name]} examples, and positions {n}", name)
     nodes, trees = length["node_examples"], length["tree_sizes"]
-    if trees - length.get("tree_places", 0) != n_estimators:
+    if trees - length["tree_places"] != n_estimators:
         raise file.error(f"it is not of {str(n_estimators)[:40]} trees", "tree_sizes")
     if length["node_parents"] != nodes:
         raise file.error(f"it has {length['node_parents']} nodes, not {nodes}", "node_parents")
     if not (nodes == 0 or n <= nodes) or nodes > n * trees:
         raise file.error(f"it has {nodes} nodes of {n} examples in {trees} trees", "node_examples")
-    if length["spread"] > _LONGEST_SPREAD * (1 + file.entry("labels").shape[1]):
-        raise file.error(f"it has {length['spread']} numbers", "spread")
+    n_features, label_length = file.entry("positions").shape[1], file.entry("labels").shape[1]
+    if file.entry("window_positions").shape[1] != n_features:
+        raise file.error(f"its rows do not have {n_features} features", "window_positions")
+    most = {"log_weights": trees + 1, "tree_weights": trees, "tree_losses": trees}
+    most |= {"vote_errors": max(4 * label_length, MOST_RULES)}
+    most |= {"spread": _LONGEST_SPREAD * (1 + label_length)}
+    most |= {name: LONGEST_WINDOW for name in STATE_ARRAYS if name.startswith("window_")}
+    for name, largest in most.items():
+        if length[name] > largest:
+            raise file.error(f"it has {length[name]} rows, more than {largest}", name)
     classes = column_length(file, "classes")
     if classes is not None and length.get("class_codes") != classes:
         raise file.error(f"it does not number {classes} classes", "class_codes")
 
 
-def _engine_state(file: ModelFile, forest: dict[str, Any], n: int) -> dict[str, Any]:
+def _engine_state(file: ModelFile, forest: dict[str, Any]) -> dict[str, Any]:
     """Return what the engine is restored from, except positions; it checks the rest itself."""
-    labels = file.array("labels", "float64", 2)
-    arrivals = file.array("arrivals", "uint64")
+    arrays = {name: file.array(name, *_type(file, name)) for name in STATE_ARRAYS}
+    _check_finite(file, arrays["window_positions"], "window_positions")
     with file.checking("document"):
         counts = forest["counts"]
         if not isinstance(counts, list) or len(counts) != 4:
@@ -175,65 +169,16 @@ def _engine_state(file: ModelFile, forest: dict[str, Any], n: int) -> dict[str, 
             "seen": _whole(forest, "seen", 2**53),
             "n_classes": _whole(forest, "n_classes", 2**32 - 1),
             "counts": tuple(_whole({"counts": c}, "counts", 2**64 - 1) for c in counts),
-            "spread": file.array("spread", "float64"),
-            **{name: file.array(name, "uint32") for name in TREE_ARRAYS},
-            **{name: file.array(name, "uint32") for name in REGROWN_ARRAYS if name in file.entries},
-            "labels": labels,
-            "arrivals": arrivals,
+            "vote_power": _whole(forest, "vote_power", MOST_RULES - 1),
             "ids": None,
-            **_adaptation(file, forest, labels.shape[1]),
-        }
-
-
-def _adaptation(file: ModelFile, forest: dict[str, Any], label_length: int) -> dict[str, Any]:
-    """What the forest has decided for itself, and decides by; files before had none of it."""
-    state: dict[str, Any] = {}
-    n_trees = file.entry("tree_sizes").shape[0]
-    most = {"log_weights": n_trees + 1, "tree_weights": n_trees}
-    most |= {"vote_errors": max(4 * label_length, MOST_RULES), "tree_losses": n_trees}
-    most |= dict.fromkeys(WINDOW_ARRAYS, LONGEST_WINDOW)
-    for name, length in most.items():  # refused before it is read
-        entry = file.entries.get(name)
-        if entry is not None and entry.shape and entry.shape[0] > length:
-            raise file.error(f"it has {entry.shape[0]} rows, more than {length}", name)
-    if any(name in file.entries for name in (*WEIGHT_ARRAYS, *WINDOW_ARRAYS)):
-        for name, (dtype, dimensions) in WEIGHT_ARRAYS.items():
-            state[name] = file.array(name, dtype, dimensions)
-        element_type = file.entry("positions").dtype.name
-        n_features = file.entry("positions").shape[1]
-        if file.entry("window_positions").shape[1:] != (n_features,):
-            raise file.error(f"its rows do not have {n_features} features", "window_positions")
-        state["window_positions"] = file.array("window_positions", element_type, 2)
-        _check_finite(file, state["window_positions"], "window_positions")
-        state["window_labels"] = file.array("window_labels", "float64", 2)
-        state |= _window(file, forest, state)
-    if "vote_power" in forest:
-        none = np.empty(0, dtype=np.float64)
-        for name in VOTE_ARRAYS:
-            state[name] = file.array(name, "float64") if name in file.entries else none
-        state["vote_power"] = _whole(forest, "vote_power", MOST_RULES - 1)
-    return state
-
-
-def _window(file: ModelFile, forest: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
-    """Return the numbers and ids of the last arrivals.
-
-    Files from before examples could be forgotten have neither; without ids, no row can be found
-    that is to be forgotten, so none is kept.
-    """
-    n, seen = len(state["window_labels"]), _whole(forest, "seen", 2**53)
-    ids = read_column(file, "window_ids") if column_length(file, "window_ids") is not None else None
-    if "window_arrivals" in file.entries:
-        arrivals = file.array("window_arrivals", "uint64")
-        return {"window_arrivals": arrivals, "window_ids": None if ids is None else engine_ids(ids)}
-    if n > seen:
-        raise file.error(f"it has {n} rows, and {seen} examples were seen", "window_labels")
-    if forest.get("has_ids"):
-        return {name: state[name][:0] for name in ("window_positions", "window_labels")} | {
-            "window_arrivals": np.empty(0, np.uint64),
             "window_ids": None,
+            **arrays,
         }
-    return {"window_arrivals": np.arange(seen - n, seen, dtype=np.uint64), "window_ids": None}
+
+
+def _type(file: ModelFile, name: str) -> tuple[str, int]:
+    dtype, n_dimensions = STATE_ARRAYS[name]
+    return file.entry("positions").dtype.name if dtype == ELEMENT_TYPE else dtype, n_dimensions
 
 
 def _checked_positions(file: ModelFile) -> NDArray[Any]:

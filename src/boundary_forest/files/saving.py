@@ -24,12 +24,25 @@ from boundary_forest.files.writing import write_model
 
 Arrays = dict[str, NDArray[Any] | Streamed]
 
-TREE_ARRAYS = ("tree_sizes", "node_examples", "node_parents")
-REGROWN_ARRAYS = ("tree_places", "tree_generations")  # only where trees were replaced
-# Only where weights of features are learned, or votes are tried: names and types.
-WEIGHT_ARRAYS = {"log_weights": ("int32", 2), "tree_weights": ("uint32", 1)}
-WINDOW_ARRAYS = ("window_positions", "window_labels", "window_arrivals")
-VOTE_ARRAYS = ("vote_errors", "tree_losses")  # the latter where trees are judged
+# The engine's arrays, each with its type and dimensions; positions have the forest's element type.
+ELEMENT_TYPE = "element type"
+STATE_ARRAYS = {
+    "labels": ("float64", 2),
+    "arrivals": ("uint64", 1),
+    "spread": ("float64", 1),
+    "tree_sizes": ("uint32", 1),
+    "node_examples": ("uint32", 1),
+    "node_parents": ("uint32", 1),
+    "tree_places": ("uint32", 1),
+    "tree_generations": ("uint32", 1),
+    "log_weights": ("int32", 2),
+    "tree_weights": ("uint32", 1),
+    "window_positions": (ELEMENT_TYPE, 2),
+    "window_labels": ("float64", 2),
+    "window_arrivals": ("uint64", 1),
+    "vote_errors": ("float64", 1),
+    "tree_losses": ("float64", 1),
+}
 LONGEST_WINDOW = 4000  # the engine's
 
 
@@ -68,6 +81,7 @@ def contents_of(
             "estimator": type(forest).__name__,
             "parameters": written_parameters(parameters),
             "forest": None,
+            "attachments": sorted(attached),
         }
         arrays: Arrays = {}
         if forest.fitted is not None:
@@ -77,8 +91,6 @@ def contents_of(
     taken = sorted(arrays.keys() & attached.keys())
     if taken:
         raise ValueError(f"an attachment must not be named {taken[0]!r}: the forest has that array")
-    if attached:
-        document["attachments"] = sorted(attached)
     return document, {**arrays, **attached}
 
 
@@ -88,9 +100,7 @@ def _learned(fitted: Fitted) -> tuple[dict[str, Any], Arrays]:
     state, settings, names = parts.state, parts.settings, parts.feature_names
     columns = dict(parts.columns)
     if state["ids"] is not None:
-        columns["ids"] = _column(state["ids"])
-        if len(state["log_weights"]):
-            columns["window_ids"] = _column(state["window_ids"])
+        columns |= {name: _column(state[name]) for name in ("ids", "window_ids")}
     if names is not None:
         columns["feature_names"] = names
     document = {
@@ -113,12 +123,7 @@ def _learned(fitted: Fitted) -> tuple[dict[str, Any], Arrays]:
         return (snapshot.positions(block.start, block.stop) for block in slices(*shape))
 
     arrays["positions"] = Streamed(np.dtype(settings.element_type), shape, rows)
-    arrays |= {name: state[name] for name in ("labels", "arrivals", "spread", *TREE_ARRAYS)}
-    arrays |= {name: state[name] for name in REGROWN_ARRAYS if len(state[name])}
-    if len(state["log_weights"]):
-        arrays |= {name: state[name] for name in (*WEIGHT_ARRAYS, *WINDOW_ARRAYS)}
-    arrays |= {name: state[name] for name in VOTE_ARRAYS if len(state[name])}
-    return document, arrays
+    return document, arrays | {name: state[name] for name in STATE_ARRAYS}
 
 
 def _column(ids: Any) -> NDArray[Any]:

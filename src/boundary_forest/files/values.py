@@ -16,9 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundary_forest.estimators.errors import plain
-from boundary_forest.estimators.fitted import LATER_PARAMETERS
 from boundary_forest.estimators.metrics import name_of
-from boundary_forest.estimators.searching import BEAM
 from boundary_forest.files.layout import NAMES
 from boundary_forest.files.reading import Arrays, ModelFile
 
@@ -154,14 +152,7 @@ def _written_parameter(name: str, value: Any) -> Any:
 def read_parameters(
     file: ModelFile, written: Any, names: set[str], given: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return parameters from JSON; functions from those that were given.
-
-    Files from before there were the parameters that go beyond the paper do not have them.
-    """
-    if isinstance(written, dict):
-        known = {**LATER_PARAMETERS, "beam": BEAM}
-        later = {name: known[name] for name in names & known.keys()}
-        written = {**later, **written}
+    """Return parameters from JSON; functions from those that were given."""
     if not isinstance(written, dict) or written.keys() != names:
         raise file.error(f"its parameters are not {', '.join(sorted(names))}", "document")
     return {name: _read_parameter(file, name, written[name], given) for name in written}

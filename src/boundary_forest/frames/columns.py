@@ -109,7 +109,7 @@ class Columns:
             missing=one_of(content["missing"], MISSING),
             warmup=int(number(content["warmup"])),
             id=None if content["id"] is None else text(content["id"]),
-            dialect=Dialect.from_json(content.get("dialect", {})),
+            dialect=Dialect.from_json(content["dialect"]),
         )
         names = [feature.name for feature in columns.features]
         if len(set(names)) != len(names) or columns.width < 1:

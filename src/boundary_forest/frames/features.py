@@ -64,7 +64,7 @@ class Feature:
             shift=number(content["shift"]),
             scale=number(content["scale"]),
             categories=tuple(text(value) for value in content["categories"]),
-            other=truth(content.get("other", False)),
+            other=truth(content["other"]),
         )
         if len(feature.mean) != feature.width or feature.scale == 0:
             raise ValueError(f"feature {feature.name!r} is inconsistent")

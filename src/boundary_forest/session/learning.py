@@ -220,7 +220,7 @@ class Learner:
 
     def _use_refused(self, number: int) -> None:
         self.progress.consumed = number
-        if self.model is not None and self.progress.trace is not None:
+        if self.model is not None:
             self.progress.trace.add_refused()
 
     def _take_decided(self, table: Any, numbers: NDArray[np.int64]) -> Iterator[Event]:
@@ -256,7 +256,7 @@ class Learner:
             self._keep_answers(forest)
         arrival = forest.examples_seen
         progress.consumed = int(numbers[-1])
-        if progress.trace is not None and self._lock is not None:
+        if self._lock is not None:
             progress.trace.add(X, y)
         if y is None or not self._learning:
             result = predict(task, forest, X) if self._predicting else NO_ANSWERS

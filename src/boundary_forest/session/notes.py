@@ -16,8 +16,6 @@ from boundary_forest.durable import DurableForest
 from boundary_forest.session.scores import Scores
 from boundary_forest.session.tracing import Trace
 
-NOT_RECORDED: dict[str, int] = {}  # by the release that wrote the note
-
 
 @dataclass
 class Progress:
@@ -31,9 +29,9 @@ class Progress:
         Counts and errors of all rows so far.
     answers : dict of int, or None
         What whoever delivers the answers has recorded of those that are on the disk; None if there
-        are none, NOT_RECORDED if that is not known.
-    trace : Trace or None
-        Of the rows that are used up; None if it is not known.
+        are none.
+    trace : Trace
+        Of the rows that are used up.
     before : dict or None
         All of this before the last call that learned, as JSON; None before the first one.
     """
@@ -41,7 +39,7 @@ class Progress:
     consumed: int = 0
     scores: Scores = field(default_factory=Scores)
     answers: dict[str, int] | None = None
-    trace: Trace | None = field(default_factory=Trace)
+    trace: Trace = field(default_factory=Trace)
     before: dict[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -50,18 +48,17 @@ class Progress:
             "consumed": self.consumed,
             "scores": self.scores.to_json(),
             "answers": self.answers,
-            "trace": None if self.trace is None else self.trace.to_json(),
+            "trace": self.trace.to_json(),
         }
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Progress:
-        """Return the progress that ``to_json`` gave, in this release or an earlier one."""
-        trace = content.get("trace")
+        """Return the progress that ``to_json`` gave."""
         return cls(
             int(content["consumed"]),
             Scores.from_json(content["scores"]),
-            content.get("answers", NOT_RECORDED),
-            None if trace is None else Trace(**trace),
+            content["answers"],
+            Trace(**content["trace"]),
         )
 
 

@@ -24,8 +24,8 @@ class Retraced:
 
     def __init__(self, progress: Progress) -> None:
         self._last = progress.consumed
-        self._expected = None if progress.trace is None else replace(progress.trace)
-        self._found = None if progress.trace is None else Trace(progress.trace.first)
+        self._expected = replace(progress.trace)
+        self._found = Trace(progress.trace.first)
         self._reached = 0
 
     def take(self, learner: Learner, batch: Batch, name: str) -> None:
@@ -38,8 +38,7 @@ class Retraced:
             self._reached = self._last
             return
         self._reached = max(self._reached, batch.span[1])
-        if self._found is not None:
-            learner.retrace(batch, self._found)
+        learner.retrace(batch, self._found)
         if self._reached == self._last and self._found != self._expected:
             raise StreamError(
                 f"{name}: its first {self._last:,} rows are not those that were learned: "

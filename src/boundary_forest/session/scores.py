@@ -48,8 +48,7 @@ class Latest:
 class Scores:
     """Counts and errors so far; ``to_json`` is what a resumed session continues from.
 
-    Answers that were given while the task was inferred differently do not count. What an earlier
-    release did not count, a session that it began counts from where it is resumed.
+    Answers that were given while the task was inferred differently do not count.
     """
 
     rows: int = 0
@@ -189,13 +188,13 @@ class Scores:
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Scores:
-        """Return the scores that ``to_json`` gave, in this release or an earlier one."""
-        scores = cls(**{name: content[name] for name in COUNTS})
-        if "classes" in content:
-            scores.classes = ClassScores(content["classes"])
-            scores.baselines = Baselines(**content["baselines"])
-            scores.calibration = Calibration(**content["calibration"])
-        return scores
+        """Return the scores that ``to_json`` gave."""
+        return cls(
+            **{name: content[name] for name in COUNTS},
+            classes=ClassScores(content["classes"]),
+            baselines=Baselines(**content["baselines"]),
+            calibration=Calibration(**content["calibration"]),
+        )
 
 
 PARTS = ("classes", "baselines", "calibration")

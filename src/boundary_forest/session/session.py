@@ -72,7 +72,7 @@ class Session:
         Number of rows of the source that earlier sessions have used up; they are skipped.
     answers : dict of int, or None
         What ``delivered`` returned when the last event before those rows had been taken; None if
-        nothing was delivered, empty if an earlier release did not record it.
+        nothing was delivered.
 
     Examples
     --------

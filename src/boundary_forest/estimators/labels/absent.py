@@ -81,6 +81,6 @@ class NoLabels:
 
     def check_state(self, state: Mapping[str, Any]) -> None:
         """Refuse a state without an example that was seen, unless it may have been forgotten."""
-        replaced = len(state.get("tree_generations", ())) > 0
-        if not replaced and state.get("ids") is None and len(state["arrivals"]) != state["seen"]:
+        replaced = len(state["tree_generations"]) > 0
+        if not replaced and state["ids"] is None and len(state["arrivals"]) != state["seen"]:
             raise ValueError("arrivals has fewer examples than were seen, but all are stored")
