@@ -77,13 +77,14 @@ def test_shares_and_examples_sum_up_what_the_trees_say(asked):
 def test_an_explanation_prints_the_answer_and_what_it_is_made_of(asked):
     name, _, _, explanation = asked
     lines = str(explanation).splitlines()
-    assert lines[0] == f"answer {explanation.answer!r}"
+    kind = "nearest" if name == "neighbors" else "prediction"
+    assert lines[0] == f"{kind}: {explanation.answer!r}"
     n = len(explanation.shares)
     assert (n > 0) == (name == "classifier")
     for line, share in zip(lines[1:], explanation.shares, strict=False):
-        assert line.startswith(f"  {share.label!r}: {share.share:.2f}, {share.trees} tree")
-    assert lines[n + 1] == "made of"
-    assert lines[n + 2].startswith(f"  #{explanation.examples[0].arrival} ")
+        assert line.startswith(f"  {share.label!r}: weight {share.share:.2f}, {share.trees} tree")
+    assert lines[n + 1] == "from the stored examples"
+    assert lines[n + 2].startswith(f"  #{explanation.examples[0].arrival}, ")
     assert "confidence" not in str(explanation)
 
 
@@ -93,7 +94,7 @@ def test_examples_are_named_by_their_ids_and_few_are_printed():
     forest.fit(X, np.arange(40) % 2, ids=[f"row {i}" for i in range(40)])
     explanation = forest.explain([20.0])
     assert explanation.examples[0].id == "row 20"
-    assert "  id 'row 20' 0 at 0: " in str(explanation)
+    assert "  id 'row 20', label 0, distance 0: weight " in str(explanation)
     rng = np.random.default_rng(0)
     wide = BoundaryForestClassifier(n_estimators=60, random_state=0)
     wide.fit(rng.normal(size=(300, 20)), rng.integers(0, 2, 300))

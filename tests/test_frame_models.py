@@ -44,7 +44,7 @@ def test_frames_of_every_kind_are_taken(model):
     rows = table.to_pylist()
     for frame in (table.to_pandas(), polars.from_arrow(table), rows, table.to_pydict()):
         assert model.predict(frame).tolist() == expected
-    assert str(model.explain(rows[:1])).startswith(f"answer {expected[0]!r}")
+    assert str(model.explain(rows[:1])).startswith(f"prediction: {expected[0]!r}")
     with pytest.raises(TypeError, match="rows must be a frame"):
         model.predict(np.zeros((2, 3)))
 

@@ -32,7 +32,7 @@ def test_an_explanation_names_the_few_most_important_features_and_their_shares()
     explanation = forest.explain(pd.DataFrame(X[:1], columns=list("abcdefgh")))
     assert len(explanation.importances) == 5
     assert explanation.importances[0] == ("d", forest.feature_importances_[3])
-    assert str(explanation).splitlines()[-1].startswith("most important: d ")
+    assert str(explanation).splitlines()[-1].startswith("most important features: d ")
     told = json.loads(json.dumps(explanation.to_dict()))["importances"]
     assert list(told.items()) == list(explanation.importances)
 

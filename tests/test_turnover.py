@@ -35,7 +35,7 @@ def turnover(task="classify", **params):
 def test_rules_are_those_of_the_reference():
     assert list(STREAM_RULES) == RULES
     texts = [vote_rule(i, classes=classes) for classes in (True, False) for i in range(len(RULES))]
-    assert texts[2] == "1 / distance, times recent accuracy^10"
+    assert texts[2] == "1 / distance, multiplied by recent accuracy^10"
     assert len(set(texts[:8])) == len(set(texts[8:])) == 8
 
 
@@ -100,8 +100,8 @@ def test_an_explanation_says_what_each_lifetime_had_of_the_answer():
     explanation = learner.explain(stream("classify")[0][0])
     shares = [share for _, share in explanation.lifetimes]
     assert sum(shares) == pytest.approx(1)
-    assert f"weighed by {explanation.turnover.votes}" in str(explanation)
-    assert "  lifetime 16: " in str(explanation)
+    assert f"weights of the trees: {explanation.turnover.votes}" in str(explanation)
+    assert "  lifetime 16: weight " in str(explanation)
     assert "lifetime 5, weight" in explanation.paths()
     told = explanation.to_dict()
     assert json.loads(json.dumps(told["lifetimes"]))[-1]["share"] == shares[-1]
@@ -118,7 +118,7 @@ def test_info_tells_the_same_and_does_not_count_what_only_grows(task, end, told,
     assert described["turnover"] == learner.stats()["turnover"]
     _, shown, _ = told("info", tmp_path / "model.bf")
     assert re.search(rf"trees +{N_TREES}, ", shown)
-    assert ("trees, for ever" in shown) == (end > N_TREES)
+    assert ("trees, lifetime unlimited" in shown) == (end > N_TREES)
     assert "votes" in shown
 
 

@@ -109,8 +109,9 @@ class Example:
 
     def __str__(self) -> str:
         name = f"#{self.arrival}" if self.id is None else f"id {self.id!r}"
-        label = "" if self.label is None else f" {self.label!r}"
-        return f"{name}{label} at {self.distance:.4g}: {self.share:.2f}, {_trees(self.trees)}"
+        label = "" if self.label is None else f", label {self.label!r}"
+        weight = f"weight {self.share:.2f}, {_trees(self.trees)}"
+        return f"{name}{label}, distance {self.distance:.4g}: {weight}"
 
 
 @dataclass(frozen=True)
@@ -236,19 +237,20 @@ class Explanation:
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        lines = [f"answer {self.answer!r}"]
-        lines += [f"  {s.label!r}: {s.share:.2f}, {_trees(s.trees)}" for s in self.shares]
+        labelled = any(example.label is not None for example in self.examples)
+        lines = [f"{'prediction' if labelled else 'nearest'}: {self.answer!r}"]
+        lines += [f"  {s.label!r}: weight {s.share:.2f}, {_trees(s.trees)}" for s in self.shares]
         deciding = [example for example in self.examples if example.share > 0]
-        lines.append("made of")
+        lines.append("from the stored examples")
         lines += [f"  {example}" for example in deciding[:MOST_EXAMPLES]]
         if len(deciding) > MOST_EXAMPLES:
             lines.append(f"  and {len(deciding) - MOST_EXAMPLES} more")
         if self.importances:
             shares = (f"{name} {share:.2f}" for name, share in self.importances)
-            lines.append("most important: " + ", ".join(shares))
+            lines.append("most important features: " + ", ".join(shares))
         if self.turnover is not None:
-            lines.append(f"weighed by {self.turnover.votes}")
-            lines += [f"  {g.name}: {share:.2f}, {g.details}" for g, share in self.lifetimes]
+            lines.append(f"weights of the trees: {self.turnover.votes}")
+            lines += [f"  {g.name}: weight {share:.2f}, {g.details}" for g, share in self.lifetimes]
         return "\n".join(lines)
 
 

@@ -51,7 +51,7 @@ class Lifetime:
     @property
     def name(self) -> str:
         """The lifetime as text."""
-        return "for ever" if self.lifetime is None else f"lifetime {self.lifetime:,}"
+        return "lifetime unlimited" if self.lifetime is None else f"lifetime {self.lifetime:,}"
 
     @property
     def details(self) -> str:
@@ -98,9 +98,9 @@ def vote_rule(rule: int, *, classes: bool) -> str:
     power, skill, lasting = STREAM_RULES[rule]
     text = "1 / distance" if power else "equal"
     if lasting:
-        return f"{text}, trees that live for ever alone"
+        return f"{text}, only trees of unlimited lifetime"
     if skill:
-        return f"{text}, times recent {_skill(skill, classes)}"
+        return f"{text}, multiplied by recent {_skill(skill, classes)}"
     return text
 
 
