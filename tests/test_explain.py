@@ -168,5 +168,5 @@ def test_explaining_counts_what_it_compared_and_no_more(classification):
 
 def test_one_query_is_explained_at_a_time(classification):
     forest = classification.taught()
-    with pytest.raises(ValueError, match="x must be one query, got 2"):
+    with pytest.raises(ValueError, match="x must be a single row, got 2"):
         forest.explain(classification.queries[:2])

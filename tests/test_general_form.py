@@ -133,7 +133,7 @@ def test_one_number_a_label_stays_one_number_an_answer(data):
     X, y = data
     assert BoundaryForest(**SMALL).fit(X, y[:, 0]).predict(X[:3]).shape == (3,)
     forest = BoundaryForest(**SMALL).fit(X, y)
-    with pytest.raises(ValueError, match="y has 1 numbers a row, but the first batch had 2"):
+    with pytest.raises(ValueError, match="y has 1 numbers per row, but the first batch had 2"):
         forest.partial_fit(X, y[:, 0])
 
 

@@ -281,17 +281,17 @@ def test_what_cannot_be_asked_is_refused():
     for beam in (0, -1, 2.5, "wide", True):
         with pytest.raises(ValueError, match="beam must be an integer >= 1"):
             index.kneighbors(X, 2, beam=beam)
-    with pytest.raises(ValueError, match="a value for each of the 30 examples seen"):
+    with pytest.raises(ValueError, match=r"one value per example seen \(30\)"):
         index.kneighbors(X, 2, allowed=np.ones(29, dtype=bool))
-    with pytest.raises(ValueError, match="examples have no ids"):
+    with pytest.raises(ValueError, match="have no ids"):
         index.kneighbors(X, 2, allowed=[1, 2])
-    with pytest.raises(TypeError, match="allowed must be a boolean mask or ids"):
+    with pytest.raises(TypeError, match="allowed must be a boolean mask or a sequence"):
         index.kneighbors(X, 2, allowed="a")
     with pytest.raises(ValueError, match="radius must be a number"):
         index.radius_neighbors(X, "far")
-    with pytest.raises(ValueError, match="allowed needs queries"):
+    with pytest.raises(ValueError, match="allowed requires queries"):
         index.kneighbors(None, 2, allowed=np.ones(30, dtype=bool))
-    with pytest.raises(ValueError, match="ids must come with every batch"):
+    with pytest.raises(ValueError, match="either all batches have ids"):
         index.upsert(X, np.arange(30))
     paper = BoundaryForestNeighbors(n_estimators=3, search="paper").fit(X, ids=np.arange(30))
     with pytest.raises(ValueError, match="search='graph'"):

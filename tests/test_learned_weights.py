@@ -213,7 +213,7 @@ def test_bad_values_are_refused_by_name_and_nothing_is_learned(task, parameter, 
 )
 def test_other_metrics_take_no_weights(metric, weights):
     X, y = stream("classify")
-    with pytest.raises(ValueError, match="feature_weights needs metric='euclidean'"):
+    with pytest.raises(ValueError, match="feature_weights requires metric='euclidean'"):
         forest("classify", metric=metric, feature_weights=weights).fit(X, y)
 
 

@@ -58,7 +58,7 @@ def test_a_forest_forgets_as_in_one_process(kind, with_folder, tmp_path, one_pro
         local, spread = forests
         assert spread.fingerprint() == local.fingerprint()
         np.testing.assert_array_equal(spread.apply(X[1500:]), local.apply(X[1500:]))
-        with pytest.raises(KeyError, match="nothing was forgotten"):
+        with pytest.raises(KeyError, match="nothing was removed"):
             spread.forget([gone[0]])
     if with_folder:
         spread.close()

@@ -73,7 +73,7 @@ def test_indices_that_do_not_fit_the_shape_teach_nothing(form, kind, spoil, meth
     )
     with (
         unchanged(forest, rows(2)),
-        pytest.raises(ValueError, match="X is a sparse matrix whose parts do not fit together"),
+        pytest.raises(ValueError, match="X is not a valid sparse matrix"),
     ):
         getattr(forest, method)(spoilt(form, kind, spoil), np.arange(30) % 3)
 
@@ -83,7 +83,7 @@ def test_indices_that_do_not_fit_the_shape_teach_nothing(form, kind, spoil, meth
 @pytest.mark.parametrize("method", ["kneighbors", "apply", "transform", "kneighbors_graph"])
 def test_queries_with_such_indices_are_refused(form, spoil, method):
     forest = BoundaryForestNeighbors(n_neighbors=2, n_estimators=3, random_state=0).fit(rows(1))
-    with pytest.raises(ValueError, match="X is a sparse matrix whose parts do not fit together"):
+    with pytest.raises(ValueError, match="X is not a valid sparse matrix"):
         getattr(forest, method)(spoilt(form, sp.csr_array, spoil))
 
 

@@ -164,16 +164,16 @@ def check_adaptive(parameters: Mapping[str, Any]) -> None:
         return
     if canonical(parameters["metric"]) != "euclidean":
         raise ValueError(
-            f"feature_weights needs metric='euclidean', got {parameters['metric']!r}: scale the "
-            "columns of X instead"
+            f"feature_weights requires metric='euclidean', got {parameters['metric']!r}: scale "
+            "the columns of X instead"
         )
     if isinstance(weights, str):
         return
     array = np.asarray(weights)
     if array.ndim != 1 or array.dtype.kind not in "biuf":
         raise ValueError(
-            f"feature_weights must be one number for each feature, got shape {array.shape} of "
-            f"{array.dtype}"
+            "feature_weights must be an array with one number per feature, got shape "
+            f"{array.shape} and dtype {array.dtype}"
         )
     array = array.astype(np.float64)
     bad = array[~((array == 0) | ((array >= 1e-60) & (array <= 1e60)))]
@@ -182,4 +182,4 @@ def check_adaptive(parameters: Mapping[str, Any]) -> None:
             f"feature_weights must be 0 or between 1e-60 and 1e60, got {float(bad[0])!r}"
         )
     if not (array > 0).any():
-        raise ValueError("feature_weights must not all be 0: rows would all be at distance 0")
+        raise ValueError("feature_weights must not all be 0: all rows would have distance 0")

@@ -124,7 +124,9 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         """Names of the features, if the first batch was a data frame with names."""
         names = self._attributes("feature_names_in_").feature_names
         if names is None:
-            raise AttributeError("the first batch had no feature names")
+            raise AttributeError(
+                "feature_names_in_ does not exist: the first batch had no feature names"
+            )
         return names
 
     @property
@@ -135,7 +137,10 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
 
     def _attributes(self, name: str) -> Fitted:
         if self._fitted is None:
-            raise AttributeError(f"{type(self).__name__} has no {name} before it is fitted")
+            raise AttributeError(
+                f"{type(self).__name__} has no {name} before it is fitted: call fit or "
+                "partial_fit first"
+            )
         return self._fitted
 
     # Learning
@@ -263,7 +268,10 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         """
         with self.learning_paused():
             if self._recorder is not None:
-                raise TypeError("forget through the durable forest, whose folder forgets too")
+                raise TypeError(
+                    "forget() must be called on the durable forest, not on its model, so that "
+                    "the folder is updated too"
+                )
             forget_examples(self._fitted, ids, n_threads(self.n_jobs))
         return self
 
@@ -307,8 +315,8 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         with self.learning_paused():
             if reset and self._recorder is not None:
                 raise TypeError(
-                    "fit would forget what a durable forest is to keep: use partial_fit, or open "
-                    "another folder"
+                    "fit() would discard what this durable forest has learned: use "
+                    "partial_fit(), or open another folder"
                 )
             fitted = None if reset else self._fitted
             if fitted is None:

@@ -33,13 +33,11 @@ def sound_sparse(X: Any) -> Any:
             X.check_format(full_check=True)
         else:  # as (row, column, value), of which the constructor checks every one
             if X.format == "lil" and any(map(_differ, X.rows, X.data)):
-                raise ValueError("a row has more indices than values, or fewer")
+                raise ValueError("the number of indices and the number of values differ")
             X = X.tocoo()
             X = type(X)((X.data, (X.row, X.col)), X.shape)
     except (IndexError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"X is a sparse matrix whose parts do not fit together: {error}"
-        ) from error
+        raise ValueError(f"X is not a valid sparse matrix: {error}") from error
     rows = X.tocsr()
     if not rows.has_canonical_format:
         rows = rows.copy()

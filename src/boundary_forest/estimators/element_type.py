@@ -22,7 +22,7 @@ _ROWS_AS_THEY_ARE = tuple(np.dtype(name) for name in ELEMENT_TYPES)
 def element_type_of(dtype: np.dtype[Any]) -> str:
     """Return the element type for rows that arrive as ``dtype``."""
     if dtype.kind not in "biuf":
-        raise TypeError(f"X must hold numbers, got dtype {dtype}")
+        raise TypeError(f"X must be numeric, got dtype {dtype}")
     dtype = dtype.newbyteorder("=")
     if dtype in (np.bool_, np.uint8):
         return "uint8"
@@ -62,15 +62,15 @@ def as_rows(X: NDArray[Any], element_type: str) -> NDArray[Any]:
         largest = max(int(X.max()), -int(X.min()))
         if largest > LARGEST_INTEGER:
             raise ValueError(
-                f"X has the integer {largest} or its negative; beyond 2**53 float64 does not hold "
-                "every integer: scale or encode it first"
+                f"X contains an integer of magnitude {largest}, but float64 is exact only up to "
+                "2**53: scale or encode it first"
             )
     with np.errstate(invalid="ignore", over="ignore"):
         rows: NDArray[Any] = np.ascontiguousarray(X, dtype=element_type)
     if not np.can_cast(X.dtype, rows.dtype) and not np.array_equal(rows, X):
         raise TypeError(
-            f"X of dtype {X.dtype} has values that {element_type} cannot hold, and this forest "
-            f"keeps positions as {element_type}, without rounding; pass X.astype('{element_type}') "
-            "if rounding is meant, else set dtype='float64' before the first batch"
+            f"X of dtype {X.dtype} contains values that {element_type} cannot represent, and this "
+            f"forest stores {element_type} (see dtype=): pass X.astype('{element_type}') to round "
+            "them, or start a new forest with dtype='float64'"
         )
     return rows

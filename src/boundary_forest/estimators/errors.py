@@ -45,7 +45,7 @@ class keeping:
         self, kind: type[BaseException] | None, error: BaseException | None, _: object
     ) -> None:
         if error is not None and self._n_learned:
-            error.add_note(f"{self._n_learned} rows of earlier blocks were learned, and are kept")
+            error.add_note(f"{self._n_learned} rows were learned before this error and are kept")
 
 
 def plain(value: Any) -> Any:

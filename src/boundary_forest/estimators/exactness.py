@@ -64,16 +64,16 @@ def _check_cell(cell: Any, number: float, name: str) -> None:
     _check_integer(cell, name)
     if cell != number:
         raise ValueError(
-            f"{name} has {cell!r}, which float64 does not hold exactly: convert it first, for "
-            "example with astype('float64')"
+            f"{name} contains {cell!r}, which float64 cannot represent exactly: convert it first, "
+            "for example with astype('float64')"
         )
 
 
 def _check_integer(cell: Any, name: str) -> None:
     if isinstance(cell, Integral) and abs(int(cell)) > LARGEST_INTEGER:
         raise ValueError(
-            f"{name} has the integer {cell}; beyond 2**53 float64 does not hold every integer: "
-            "scale or encode it first"
+            f"{name} contains the integer {cell}, but float64 is exact only up to 2**53: scale or "
+            "encode it first"
         )
 
 

@@ -14,7 +14,10 @@ MOST_SHOWN = 50  # unknown ids, in a message
 def checked_ids(fitted: Fitted, ids: Any) -> Any:
     """Return ids as the engine takes them; refuse those of another kind than the forest has."""
     if fitted.settings.ids == NONE:
-        raise ValueError("ids name no example here: they must come with partial_fit(..., ids=ids)")
+        raise ValueError(
+            "the examples of this forest have no ids: pass ids=... to fit() and partial_fit() to "
+            "use them"
+        )
     if isinstance(ids, str | bytes):
         raise TypeError(f"ids must be a list or an array, got {ids!r}")
     ids = list(ids) if not hasattr(ids, "__len__") else ids
@@ -28,7 +31,7 @@ def checked_ids(fitted: Fitted, ids: Any) -> Any:
 def forget_examples(fitted: Fitted | None, ids: Any, n_threads: int) -> None:
     """Forget the examples with these ids; KeyError if some are not known, and none is forgotten."""
     if fitted is None:
-        raise KeyError("nothing was learned yet, so no id is known")
+        raise KeyError("forget() got ids, but nothing has been learned yet")
     wanted = checked_ids(fitted, ids)
     if len(wanted) == 0:
         return
@@ -36,4 +39,7 @@ def forget_examples(fitted: Fitted | None, ids: Any, n_threads: int) -> None:
     if unknown:
         shown = ", ".join(repr(plain(one)) for one in unknown[:MOST_SHOWN])
         more = f" and {len(unknown) - MOST_SHOWN} more" if len(unknown) > MOST_SHOWN else ""
-        raise KeyError(f"ids not known, so nothing was forgotten: {shown}{more}")
+        raise KeyError(
+            f"forget() got {len(unknown)} unknown id{'s' * (len(unknown) > 1)}: {shown}{more} "
+            "(nothing was removed)"
+        )

@@ -20,7 +20,7 @@ def as_ids(ids: Any, n_rows: int) -> NDArray[Any]:
     array = np.asarray(ids)
     if array.ndim != 1 or len(array) != n_rows:
         raise ValueError(
-            f"ids must have one value for each of the {n_rows} rows of X, got shape {array.shape}"
+            f"ids must have one value per row of X ({n_rows}), got shape {array.shape}"
         )
     if array.dtype.kind in "UTf" and not isinstance(ids, np.ndarray):
         # What numpy made text or floats of was perhaps neither: [1, "a"], or integers beyond int64.
@@ -33,12 +33,14 @@ def as_ids(ids: Any, n_rows: int) -> NDArray[Any]:
             return _unicode(array)
         if kinds != {int}:
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
-            raise TypeError(f"ids must be all int64 or all str, got values of type {names}")
+            raise TypeError(
+                f"ids must be all integers (int64) or all strings, got values of type {names}"
+            )
     elif array.dtype.kind not in "iu":
-        raise TypeError(f"ids must be int64 or str, got dtype {array.dtype}")
+        raise TypeError(f"ids must be integers (int64) or strings, got dtype {array.dtype}")
     for extreme in (array.max(), array.min()):
         if not -_LARGEST - 1 <= extreme <= _LARGEST:
-            raise ValueError(f"ids must fit int64, got {extreme}: use str for longer ones")
+            raise ValueError(f"ids must fit into int64, got {extreme}: use strings for larger ids")
     return array.astype(np.int64)
 
 
@@ -46,7 +48,7 @@ def _unicode(ids: NDArray[Any]) -> NDArray[Any]:
     try:
         "".join(ids).encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"ids must be Unicode text: {error}") from error
+        raise ValueError(f"ids must be valid Unicode text: {error}") from error
     return ids
 
 
@@ -64,10 +66,10 @@ def check_kind(ids: NDArray[Any] | None, expected: str) -> None:
         return
     if NONE not in (kind, expected):
         raise TypeError(f"ids must be {_SHOWN[expected]} as in the first batch, got {_SHOWN[kind]}")
-    first = "ids: give some" if ids is None else "none: leave them out"
+    first = "had ids: pass ids" if ids is None else "had none: do not pass ids"
     raise ValueError(
-        f"ids must come with every batch or with none, and the first had {first}, or start again "
-        "with fit"
+        f"either all batches have ids or none. The first batch {first}, or call fit() to start "
+        "again"
     )
 
 

@@ -26,8 +26,9 @@ def checked_lifetimes(forgetting: Any) -> None:
         whole = isinstance(lifetime, Integral) and not isinstance(lifetime, bool)
         if lifetime is not None and not (whole and SHORTEST <= lifetime <= LONGEST):
             raise ValueError(
-                f"forgetting has the lifetime {lifetime!r}: each must be a number of examples from "
-                f"{SHORTEST} to {LONGEST}, or None for a tree that lives for ever"
+                f"forgetting contains the lifetime {lifetime!r}: each lifetime must be a number "
+                f"of examples from {SHORTEST} to {LONGEST}, or None for trees that are never "
+                "replaced"
             )
 
 

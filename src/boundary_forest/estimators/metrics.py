@@ -35,20 +35,23 @@ def engine_metric(metric: Any, metric_params: dict[str, Any] | None) -> tuple[An
             return functools.partial(metric, **params), 2.0
         if params:
             raise ValueError(
-                f"metric_params must be None for a compiled metric, got {metric_params!r}"
+                "metric_params must be None if metric is a compiled function, got "
+                f"{metric_params!r}"
             )
         signature = str(getattr(metric, "_sig", COMPILED_SIGNATURE))
         if signature != COMPILED_SIGNATURE:
             raise TypeError(
-                f"metric is compiled for {signature}, but must be for {COMPILED_SIGNATURE}: "
-                'numba.cfunc("float64(CPointer(float64), CPointer(float64), int64)")'
+                f"metric must be compiled with the signature {COMPILED_SIGNATURE}, got "
+                f"{signature}: use numba.cfunc('float64(CPointer(float64), CPointer(float64), "
+                "int64)')"
             )
         return int(metric.address), 2.0
     p = params.pop("p", None) if metric == "minkowski" else None
     if params:
         raise ValueError(
-            f"metric_params has {sorted(map(str, params))}, which metric={metric!r} does "
-            "not take; minkowski takes 'p', a callable whatever it names, the others nothing"
+            f"metric={metric!r} does not accept metric_params {sorted(map(str, params))}: "
+            "'minkowski' accepts 'p', a function its own keyword arguments, the other metrics "
+            "nothing"
         )
     if p is not None and not (isinstance(p, Real) and 1 <= float(p) < np.inf):
         raise ValueError(f"metric_params['p'] must be a finite number >= 1, got {p!r}")
@@ -74,6 +77,6 @@ def _check_arguments(metric: Any, params: dict[str, Any]) -> None:
         signature.bind(None, None, **params)
     except TypeError as error:
         raise TypeError(
-            f"metric must take two arrays and what metric_params names: metric{signature} does not "
-            f"take metric_params={params!r} ({error})"
+            "metric must accept two arrays and the keyword arguments in metric_params: "
+            f"metric{signature} does not accept metric_params={params!r} ({error})"
         ) from error

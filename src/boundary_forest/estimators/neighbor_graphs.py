@@ -22,11 +22,12 @@ def neighbors_of_stored(fitted: Fitted, n: int, threads: int, options: dict[str,
     snapshot, found = fitted.engine.snapshot(searched=True), []
     if n >= snapshot.size:
         raise ValueError(
-            f"n_neighbors must be smaller than the number of stored examples when X is None, "
-            f"got {n} with {snapshot.size} stored: choose fewer, or learn more first"
+            "n_neighbors must be smaller than the number of stored examples if X is None, got "
+            f"{n} with {snapshot.size} stored: use a smaller n_neighbors, or learn more examples "
+            "first"
         )
     if options.keys() & {"mask", "ids"}:
-        raise ValueError("allowed needs queries: give X")
+        raise ValueError("allowed requires queries: pass X")
     for block in slices(snapshot.size, fitted.settings.n_features):
         rows = snapshot.positions(block.start, block.stop)
         neighbors = named_neighbors(snapshot.neighbors(rows, n + 1, threads, **options))

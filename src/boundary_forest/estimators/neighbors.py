@@ -228,11 +228,12 @@ class BoundaryForestNeighbors(
         [['a', 'c', 'b']]
         """
         if ids is None:
-            raise ValueError("upsert needs ids: partial_fit learns without")
+            raise ValueError("upsert() requires ids: use partial_fit() for rows without ids")
         fitted = self.fitted
         if (self.search if fitted is None else fitted.settings.adaptive["search"]) != GRAPH:
             raise ValueError(
-                "upsert needs search='graph': here, forget(ids), then partial_fit(X, ids=ids)"
+                "upsert() requires search='graph': with search='paper', call forget(ids), "
+                "then partial_fit(X, ids=ids)"
             )
         self._learn(X, None, ids=ids, how="replace")
         return self
@@ -450,8 +451,8 @@ class BoundaryForestNeighbors(
         if n_entries > n_stored:
             raise ValueError(
                 f"n_neighbors={self.n_neighbors} with mode={self.mode!r} needs {n_entries} "
-                f"entries a row, and {n_stored} examples are stored: set a smaller "
-                "n_neighbors, or learn more first"
+                f"neighbours per row, but only {n_stored} examples are stored: use a smaller "
+                "n_neighbors, or learn more examples first"
             )
         return self._neighbors(X, n_entries)[:3]
 

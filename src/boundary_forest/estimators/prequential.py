@@ -74,8 +74,8 @@ class PredictThenLearnMixin:
         if return_ends:
             check_is_fitted(
                 self,
-                msg="This %(name)s instance is not fitted yet, so no tree ends anywhere. Call "
-                "partial_fit with at least one example before return_ends=True.",
+                msg="This %(name)s instance is not fitted yet, and return_ends=True requires a "
+                "fitted forest. Call partial_fit with at least one example first.",
             )
         fitted, said = self._learn(X, y, ids=ids, how=how, with_ends=return_ends)
         if not return_ends:

@@ -134,15 +134,15 @@ class QueryMixin:
         >>> forest = BoundaryForestClassifier(n_estimators=2, random_state=0)
         >>> forest = forest.fit([[0], [9], [5]], ["a", "b", "a"])
         >>> print(forest.explain([8]))
-        answer 'b'
-          'b': 1.00, 2 trees
-        made of
-          #1 'b' at 1: 1.00, 2 trees
+        prediction: 'b'
+          'b': weight 1.00, 2 trees
+        from the stored examples
+          #1, label 'b', distance 1: weight 1.00, 2 trees
         """
         self._walked()
         fitted, rows = self._query_rows(np.asarray(x)[None] if np.ndim(x) == 1 else x)
         if len(rows) != 1:
-            raise ValueError(f"x must be one query, got {len(rows)}")
+            raise ValueError(f"x must be a single row, got {len(rows)} rows")
         return explanation_of(fitted, rows)
 
     def trees(self) -> list[Tree]:

@@ -36,7 +36,7 @@ def search_options(
         A mask over arrivals, or ids.
     """
     if beam is not None and fitted.settings.adaptive.get("search") != GRAPH:
-        raise ValueError("beam is for search='graph', and this forest has search='paper'")
+        raise ValueError("beam requires search='graph', but this forest has search='paper'")
     beam = default_beam if beam is None else beam  # set_params may have set anything
     if not isinstance(beam, Integral) or isinstance(beam, bool) or beam < 1:
         raise ValueError(f"beam must be an integer >= 1, got {beam!r}")
@@ -47,13 +47,13 @@ def search_options(
 def as_radius(radius: Any) -> float:
     """Return a radius, or raise if it is none."""
     if not isinstance(radius, Real) or isinstance(radius, bool) or np.isnan(float(radius)):
-        raise ValueError(f"radius must be a number, got {radius!r}")
+        raise ValueError(f"radius must be a number and not NaN, got {radius!r}")
     return float(radius)
 
 
 def _filter(fitted: Fitted, allowed: Any) -> dict[str, Any]:
     if isinstance(allowed, str | bytes) or not isinstance(allowed, Iterable):
-        raise TypeError(f"allowed must be a boolean mask or ids, got {allowed!r}")
+        raise TypeError(f"allowed must be a boolean mask or a sequence of ids, got {allowed!r}")
     if not isinstance(allowed, Sized) or not hasattr(allowed, "__getitem__"):
         allowed = list(allowed)  # a set, or what can be gone through once
     array = np.asarray(allowed)
@@ -61,13 +61,12 @@ def _filter(fitted: Fitted, allowed: Any) -> dict[str, Any]:
         n_seen = fitted.engine.seen
         if array.shape != (n_seen,):
             raise ValueError(
-                f"allowed must have a value for each of the {n_seen} examples seen, got shape "
-                f"{array.shape}"
+                f"allowed must have one value per example seen ({n_seen}), got shape {array.shape}"
             )
         return {"mask": np.ascontiguousarray(array).view(np.uint8)}
     if fitted.settings.ids == NONE:
         raise ValueError(
-            "allowed must be a boolean mask over arrivals, as examples have no ids: they come with "
-            "partial_fit(..., ids=ids)"
+            "allowed must be a boolean mask, because the examples of this forest have no ids "
+            "(pass ids=... to fit() and partial_fit() to use them)"
         )
     return {"ids": checked_ids(fitted, allowed)}

@@ -31,7 +31,7 @@ class Turns:
             self._owned.notify(0)  # raises unless this thread holds the lock, and wakes nobody
         except RuntimeError:
             return self._lock
-        raise RuntimeError("a metric must not call the forest that is calling it")
+        raise RuntimeError("metric must not call the forest that is calling it")
 
 
 _all: weakref.WeakSet[Turns] = weakref.WeakSet()

@@ -108,10 +108,10 @@ class AdaptiveRiverForest(RiverForest):
         >>> model.learn_one({"size": 0}, "a")
         >>> model.learn_one({"size": 9}, "b")
         >>> print(model.explain({"size": 8}))
-        answer 'b'
-          'b': 1.00, 50 trees
-        made of
-          #1 'b' at 1: 1.00, 50 trees
+        prediction: 'b'
+          'b': weight 1.00, 50 trees
+        from the stored examples
+          #1, label 'b', distance 1: weight 1.00, 50 trees
         """
         if self._forest is None:
             return None

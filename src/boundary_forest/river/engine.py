@@ -141,9 +141,9 @@ class BoundaryForestEngine(RiverForest, BaseNN):
         >>> engine.append(({"size": 0}, "a"))
         >>> engine.append(({"size": 9}, "b"))
         >>> print(engine.explain({"size": 7}))
-        answer 1
-        made of
-          #1 at 2: 1.00, 10 trees
+        nearest: 1
+        from the stored examples
+          #1, distance 2: weight 1.00, 10 trees
         """
         return None if self._forest is None else self._explanation(self._forest, x)
 

@@ -83,4 +83,6 @@ class NoLabels:
         """Refuse a state without an example that was seen, unless it may have been forgotten."""
         replaced = len(state["tree_generations"]) > 0
         if not replaced and state["ids"] is None and len(state["arrivals"]) != state["seen"]:
-            raise ValueError("arrivals has fewer examples than were seen, but all are stored")
+            raise ValueError(
+                "arrivals has fewer examples than were learned, although all are stored"
+            )

@@ -57,11 +57,14 @@ class ClassTable:
         as_labels(self.classes)
         _check_one_kind(self.classes)
         if len(self.classes) > 1 and not (self.classes[:-1] < self.classes[1:]).all():
-            raise ValueError("classes are not sorted, or not all different")
+            raise ValueError("classes are not sorted and unique")
         if self.codes.dtype != np.int64 or self.codes.ndim != 1:
-            raise ValueError(f"class_codes is {self.codes.dtype} of shape {self.codes.shape}")
+            raise ValueError(
+                f"class_codes must be a vector of int64, got {self.codes.dtype} of shape "
+                f"{self.codes.shape}"
+            )
         if not np.array_equal(np.sort(self.codes), np.arange(len(self.classes))):
-            raise ValueError("class_codes does not number the classes")
+            raise ValueError("class_codes must number the classes from 0")
 
     def first(self, n: int) -> ClassTable:
         """Return the table of the classes with the first n codes."""
@@ -111,20 +114,22 @@ def as_labels(y: Any) -> NDArray[Any]:
         y = y.to_numpy()
     labels: NDArray[Any] = column_or_1d(y, warn=True)
     if len(labels) == 0:
-        raise ValueError("there must be at least one label")
+        raise ValueError("y must contain at least one label")
     kind = labels.dtype.kind
     if kind in "TS":  # numpy's variable-width text, and its bytes
         labels, kind = labels.astype(object), "O"
     if kind not in "biufUO":
         raise TypeError(
-            f"labels must be text, integers, booleans or objects that sort, got dtype "
+            "labels must be text, integers, booleans or sortable objects, got dtype "
             f"{labels.dtype}: convert them first, for example with astype(str)"
         )
     if kind == "O":
         _check_objects(labels)
     elif kind == "f":
         if not np.isfinite(labels).all():
-            raise ValueError("labels must not be NaN or infinite: drop those rows or name a class")
+            raise ValueError(
+                "labels must not be NaN or infinite: drop those rows, or give them a class"
+            )
         _check_whole(labels[labels != np.floor(labels)])
     return labels
 
@@ -151,10 +156,12 @@ def _check_objects(labels: NDArray[Any]) -> None:
     for label in labels:
         # pandas' NA is neither equal to itself nor not.
         if label is None or type(label).__name__ == "NAType" or bool(np.any(label != label)):
-            raise ValueError("labels must not be None or NaN: drop those rows or name a class")
+            raise ValueError(
+                "labels must not be None or NaN: drop those rows, or give them a class"
+            )
         if isinstance(label, complex | list | set | frozenset | dict | np.ndarray):
             raise TypeError(
-                f"labels must be text, integers, booleans or objects that sort, got {label!r}"
+                f"labels must be text, integers, booleans or sortable objects, got {label!r}"
             )
     _check_whole([x for x in labels if isinstance(x, float | np.floating) and x != np.floor(x)])
 
@@ -162,9 +169,9 @@ def _check_objects(labels: NDArray[Any]) -> None:
 def _check_whole(fractions: Any) -> None:
     if len(fractions):
         raise ValueError(
-            "Unknown label type: continuous. Labels must be classes, but "
-            f"{plain(fractions[0])!r} is a fraction: use BoundaryForestRegressor, or turn the "
-            "values into classes"
+            "Unknown label type: continuous. Labels must be classes, but y contains "
+            f"{plain(fractions[0])!r}: use BoundaryForestRegressor, or convert the values to "
+            "classes"
         )
 
 
@@ -184,8 +191,8 @@ def _check_one_kind(*labels: NDArray[Any]) -> None:
     if len(kinds) > 1:
         found = " and ".join(f"{kind} such as {plain(label)!r}" for kind, label in kinds.items())
         raise TypeError(
-            f"labels must be of one kind, all text, all numbers or all booleans, not {found}: "
-            "convert them first, for example with astype(str)"
+            f"labels must be all text, all numbers or all booleans, got {found}: convert them "
+            "first, for example with astype(str)"
         )
 
 
@@ -194,7 +201,7 @@ def _unique(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[A
     try:
         values, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     except TypeError as error:
-        raise TypeError(f"labels must be objects that sort: {error}") from error
+        raise TypeError(f"labels must be sortable: {error}") from error
     return values, first, inverse
 
 
@@ -202,9 +209,9 @@ def _sorting(classes: NDArray[Any]) -> NDArray[np.intp]:
     try:
         order = np.argsort(classes)
         if classes.dtype.kind == "O" and not all(a < b for a, b in pairwise(classes[order])):
-            raise TypeError("some are neither smaller nor larger than others")
+            raise TypeError("some labels are neither smaller nor larger than others")
     except TypeError as error:
-        raise TypeError(f"labels must be objects that sort: {error}") from error
+        raise TypeError(f"labels must be sortable: {error}") from error
     return order
 
 

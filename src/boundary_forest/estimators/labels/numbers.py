@@ -22,13 +22,15 @@ def as_label_vectors(y: Any) -> NDArray[np.float64]:
     if plain and len(y) > 0 and np.isfinite(y).all():  # nothing is left to check
         return np.asarray(y)
     if getattr(getattr(y, "dtype", None), "kind", None) in ("m", "M"):
-        raise TypeError(f"y must hold numbers, got dtype {y.dtype}")
+        raise TypeError(f"y must be numeric, got dtype {y.dtype}")
     labels: NDArray[np.float64] = check_array(
         y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_min_features=1
     )
     check_integers(y, labels, "y")
     if labels.ndim > 2 or labels.shape[1:] == (0,):
-        raise ValueError(f"y must be one number or a vector of numbers a row, got {labels.shape}")
+        raise ValueError(
+            f"y must have shape (n_samples,) or (n_samples, n_outputs), got {labels.shape}"
+        )
     return labels
 
 
@@ -107,7 +109,7 @@ class Targets:
             return vectors, replace(self, one_output=y.ndim == 1, length=vectors.shape[1])
         if vectors.shape[1] != self.length:
             raise ValueError(
-                f"y has {vectors.shape[1]} numbers a row, but the first batch had {self.length}"
+                f"y has {vectors.shape[1]} numbers per row, but the first batch had {self.length}"
             )
         return vectors, self
 
