@@ -26,11 +26,11 @@ def test_help_has_choices_defaults_and_metrics(name):
     for option, said in {
         "--task": "classify|regress",
         "--warmup": "[default: (1000)]",
-        "--scale": "none|standard|minmax How numbers are scaled. [default: (standard)]",
+        "--scale": "none|standard|minmax How numeric columns are scaled. [default: (standard)]",
         "--missing": "[default: (error)]",
-        "--on-error": "stop|skip A bad row: stop, or skip it. [default: stop]",
-        "--format": "csv|ndjson|parquet|arrow|libsvm|npz The source's format. [default: (detec",
-        "--trees": "[default: (100; 50 if plain or not euclidean)]",
+        "--on-error": "stop|skip What to do with a bad row. [default: stop]",
+        "--format": "csv|ndjson|parquet|arrow|libsvm|npz Format of the source. [default: (detec",
+        "--trees": "[default: (100; 50 with --plain or another metric)]",
         "--children": "[default: (50)]",
         "--metric": "canberra, chebyshev, cosine, euclidean, hamming, l1, l2, manhattan.",
         "--epsilon": "[default: (auto)]",
@@ -128,9 +128,9 @@ def test_epsilon_is_that_of_the_regressor_and_implies_regression(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--epsilon", "-1"), "must be a number from 0 on, or auto"),
-        (("--epsilon", "x"), "must be a number from 0 on, or auto"),
-        (("--epsilon", "1", "--task", "classify"), "an option of regression"),
+        (("--epsilon", "-1"), "must be a number >= 0 or auto"),
+        (("--epsilon", "x"), "must be a number >= 0 or auto"),
+        (("--epsilon", "1", "--task", "classify"), "is for regression"),
     ],
 )
 def test_epsilons_that_make_no_sense_are_refused(tmp_path, options, said):

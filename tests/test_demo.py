@@ -116,7 +116,7 @@ def test_on_a_terminal_the_demo_is_paced_unless_it_is_to_be_fast(folder, monkeyp
         os.close(head)
         assert child.returncode == 0
         told[flag] = re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", b"".join(parts).decode())
-    assert re.search(r"paced\s+to 3,000 rows per second, to be watched", told[""])
+    assert re.search(r"paced\s+slowed down to 3,000 rows per second", told[""])
     assert "paced" not in told["--fast"]
     errors = [re.findall(r"error\s+([\d.]+ %); [\d.]+ % recently", text) for text in told.values()]
     assert errors[0] == errors[1] != []

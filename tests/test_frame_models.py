@@ -45,7 +45,7 @@ def test_frames_of_every_kind_are_taken(model):
     for frame in (table.to_pandas(), polars.from_arrow(table), rows, table.to_pydict()):
         assert model.predict(frame).tolist() == expected
     assert str(model.explain(rows[:1])).startswith(f"prediction: {expected[0]!r}")
-    with pytest.raises(TypeError, match="rows must be a frame"):
+    with pytest.raises(TypeError, match="rows must be a pandas"):
         model.predict(np.zeros((2, 3)))
 
 
@@ -63,9 +63,9 @@ def test_an_objection_names_row_and_column(model):
     ("change", "what"),
     [
         ({"task": "dance"}, "none of classify, regress"),
-        ({"task": "regress"}, "regression needs numbers"),
+        ({"task": "regress"}, "regression requires numbers"),
         ({"target": 5}, "not text"),
-        ({"features": []}, "not distinct, or none"),
+        ({"features": []}, "empty or not unique"),
         ({"features": None}, "frame"),
         ({"missing": "guess"}, "none of error, mean, drop"),
         ({"warmup": "many"}, "not a finite number"),
@@ -85,7 +85,7 @@ def test_columns_that_do_not_give_the_forests_features_are_refused(model, tmp_pa
     frame = model.columns.to_json()
     frame["features"] = frame["features"][:1]
     model.forest.save(tmp_path / "model.bf", attachments={"frame": frame})
-    with pytest.raises(ModelFileError, match="its columns give 1 numbers"):
+    with pytest.raises(ModelFileError, match="its columns encode to 1 numbers"):
         load(tmp_path / "model.bf")
 
 

@@ -108,7 +108,7 @@ def test_a_plain_forest_has_none_to_record():
         session.take_rows(useless_columns(400))
         history = session.history()
     assert history.importances == []
-    assert "Which columns count" not in page(history)
+    assert "Important columns" not in page(history)
 
 
 def test_the_report_has_a_bar_for_each_of_the_largest_and_a_line_for_the_rest():
@@ -117,8 +117,8 @@ def test_the_report_has_a_bar_for_each_of_the_largest_and_a_line_for_the_rest():
     assert section.count("<tr><td>") == 15
     assert "<td>f0</td>" in section
     assert "and 9 others, 19.6 % together" in section
-    assert "How it changed" in section
-    assert "Which columns count" in page(regressed(importances=importances(3)))
+    assert "Importance over time" in section
+    assert "Important columns" in page(regressed(importances=importances(3)))
 
 
 def test_names_of_columns_cannot_become_part_of_the_page():

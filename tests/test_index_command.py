@@ -122,7 +122,7 @@ def test_columns_can_be_named(run, tmp_path):
     source = write(table, tmp_path / "v.parquet")
     code, _, err = run("index", source, "--save", tmp_path / "index.bf")
     assert code == 2
-    assert "columns 'embedding', 'other' hold lists: name the one" in err
+    assert "columns 'embedding', 'other' contain lists: choose the one" in err
     assert "--vector" in err
     code, out, _ = run("index", source, "--save", tmp_path / "index.bf", "--vector", "other")
     assert code == 0
@@ -185,10 +185,13 @@ def test_csv_has_a_line_per_neighbour(run, tmp_path):
 
 
 BAD = {
-    "ragged": ([[1.0, 2.0], [1.0], [3.0, 4.0]], "row 2: column 'v' has 1 numbers, not 2"),
+    "ragged": ([[1.0, 2.0], [1.0], [3.0, 4.0]], "row 2: column 'v' has 1 numbers instead of 2"),
     "null": ([[1.0, 2.0], None, [3.0, 4.0]], "row 2: column 'v' is missing"),
-    "a null within": ([[1.0, 2.0], [1.0, None], [3.0, 4.0]], "row 2: column 'v' lacks one of its"),
-    "NaN": ([[1.0, 2.0], [1.0, float("nan")], [3.0, 4.0]], "row 2: column 'v' has a NaN or inf"),
+    "a null within": (
+        [[1.0, 2.0], [1.0, None], [3.0, 4.0]],
+        "row 2: column 'v' has a missing number",
+    ),
+    "NaN": ([[1.0, 2.0], [1.0, float("nan")], [3.0, 4.0]], "row 2: column 'v' contains NaN or inf"),
 }
 
 
@@ -207,7 +210,7 @@ def test_a_bad_row_is_named_or_left_out(run, tmp_path, case):
     assert code == 0
     assert "2 of 2 float64" in out
     assert "1 row" in out
-    assert "is left out" in err
+    assert "is skipped" in err
     code, out, _ = run("neighbors", tmp_path / "index.bf", source, "-k", 1, "--on-error", "skip")
     assert code == 0
     by_row = {record["row"]: record["neighbors"] for record in answers(out)}
@@ -228,7 +231,7 @@ def test_mistakes_are_told_in_one_line(run, tmp_path):
         refused("index", source, "--id", "key", *save)
     )
     assert "there is no column 'w'" in refused("index", source, "--vector", "w", *save)
-    assert "holds lists of string" in refused(
+    assert "contains lists of string" in refused(
         "index", write(pa.table({"v": [["a"], ["b"]]}), tmp_path / "t.parquet"), *save
     )
     assert "column 'a' is not a number" in refused(
@@ -238,37 +241,35 @@ def test_mistakes_are_told_in_one_line(run, tmp_path):
     assert "rows 1 to 3: ids must be unique, but 'a' occurs 2 times" in refused(
         "index", write(twice, tmp_path / "t.parquet"), "--id", "id", *save
     )
-    assert "row 2: column 'id' is missing" in refused(
+    assert "row 2: it has no id: column 'id' is missing" in refused(
         "index", write(vectors(X[:2], ["a", None]), tmp_path / "t.parquet"), "--id", "id", *save
     )
-    assert "ids are integers or text" in refused(
+    assert "ids must be integers or text" in refused(
         "index", write(vectors(X[:2], [0.5, 1.5]), tmp_path / "t.parquet"), "--id", "id", *save
     )
-    assert "v.parquet: it is the source" in refused("index", source, "--save", source)
+    assert "v.parquet: this file is the source" in refused("index", source, "--save", source)
     assert "No such file" in refused("index", tmp_path / "none.parquet", *save)
     empty = write(vectors(X[:0], pa.array([], pa.string())), tmp_path / "t.parquet")
     assert "has no rows to index" in refused("index", empty, *save)
     np.savez(tmp_path / "v.npz", X=X, key=np.arange(400))
-    assert "--id names an " in refused("index", tmp_path / "v.npz", *save)
+    assert "requires --id" in refused("index", tmp_path / "v.npz", *save)
     assert not path.exists()
 
     run("index", source, *save)
     narrow = write(vectors(X[:2, :4], ["a", "b"]), tmp_path / "q.parquet")
-    assert "holds lists of 4 numbers, and a position has 6" in refused("neighbors", path, narrow)
+    assert "contains lists of 4 numbers, but vectors have 6" in refused("neighbors", path, narrow)
     few = write(columns(X[:2, :4]), tmp_path / "q2.parquet")
-    assert "a position has 6 numbers, and there are 4 columns" in refused("neighbors", path, few)
-    assert "-k must be between 1 and the 400 vectors of " in refused(
-        "neighbors", path, source, "-k", 401
-    )
+    assert "vectors have 6 numbers, but 4 columns are given" in refused("neighbors", path, few)
+    assert "-k must be between 1 and 400, " in refused("neighbors", path, source, "-k", 401)
     assert "it is no safetensors file" in refused("neighbors", source, source)
     assert "No such file" in refused("neighbors", tmp_path / "none.bf", source)
     BoundaryForestClassifier().fit(X, IDS).save(tmp_path / "model.bf")
-    assert "is no index: it holds a BoundaryForestClassifier" in refused(
+    assert "is not an index but a BoundaryForestClassifier" in refused(
         "neighbors", tmp_path / "model.bf", source
     )
     BoundaryForestNeighbors().save(tmp_path / "model.bf")
-    assert "has no vectors" in refused("neighbors", tmp_path / "model.bf", source)
-    assert "it is read from" in refused("neighbors", path, source, "--output", path)
+    assert "is an empty index" in refused("neighbors", tmp_path / "model.bf", source)
+    assert "this file is an input" in refused("neighbors", path, source, "--output", path)
 
 
 def test_an_index_saved_from_python_is_searched_too(run, tmp_path):

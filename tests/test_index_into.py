@@ -75,22 +75,24 @@ def test_mistakes_are_told_and_the_index_stays_as_it_was(run, tmp_path, saved):
         return err
 
     into = ("--into", saved)
-    assert "have ids: name the column of ids with --id" in refused(more, *into)
+    assert "have ids: give the column with the ids by --id" in refused(more, *into)
     narrow = write(vectors(MORE[:, :4], IDS[:60]), tmp_path / "n.parquet")
-    assert "holds lists of 4 numbers, and a position has 6" in refused(narrow, "--id", "id", *into)
+    assert "contains lists of 4 numbers, but vectors have 6" in refused(narrow, "--id", "id", *into)
     numbers = write(vectors(MORE, list(range(60))), tmp_path / "i.parquet")
     assert "ids must be str as in the first batch" in refused(numbers, "--id", "id", *into)
     twice = write(vectors(MORE[:3], ["a", "b", "a"]), tmp_path / "t.parquet")
     assert "'a' occurs 2 times" in refused(twice, "--id", "id", *into)
     for option in (("--metric", "cosine"), ("--trees", 3), ("--children", 9), ("--seed", 1)):
-        assert f"{option[0]} is fixed by" in refused(more, "--id", "id", *into, *option)
-    assert "keeps float32, and cannot keep float64 too" in refused(
+        assert f"{option[0]} cannot be combined with --into" in refused(
+            more, "--id", "id", *into, *option
+        )
+    assert "stores float32, and all its vectors" in refused(
         more, "--id", "id", *into, "--dtype", "float64"
     )
     assert "No such file" in refused(more, "--id", "id", "--into", tmp_path / "none.bf")
-    assert "name a file for the index with --save, or an index with --into" in refused(more)
+    assert "--save or --into is required" in refused(more)
     BoundaryForestNeighbors(random_state=0).fit(X).save(tmp_path / "numbered.bf")
-    assert "have no ids: leave out --id" in refused(
+    assert "have no ids: omit --id" in refused(
         more, "--id", "id", "--into", tmp_path / "numbered.bf"
     )
     empty = write(vectors(X[:0], np.array([], dtype=str)), tmp_path / "e.parquet")
@@ -104,7 +106,7 @@ def test_an_id_that_comes_twice_is_refused_wherever_the_source_is_cut(
     twice = write(vectors(MORE, [*IDS[:59], IDS[0]]), tmp_path / "t.parquet")
     code, _, err = run("index", twice, "--id", "id", "--into", saved)
     assert code == 2
-    assert "ids must be unique, but 'v0' has occurred before" in err
+    assert "ids must be unique, but 'v0' occurs more than once" in err
     assert load(saved).n_samples_fit_ == 400
 
 
@@ -124,7 +126,7 @@ def test_an_index_that_another_process_changed_is_not_replaced(
     monkeypatch.setattr(index._Adding, "add", changed)
     code, _, err = run("index", more, "--id", "id", "--into", saved, *spelled)
     assert code == 2
-    assert "another process has changed it meanwhile" in err
+    assert "was changed by another process" in err
     assert load(saved).fingerprint() == other.fingerprint()
 
 

@@ -400,7 +400,7 @@ def command(monkeypatch, capsys):
 def test_verify_tells_a_sound_file_from_a_damaged_one(task, command, tmp_path):
     path = tmp_path / "model.bf"
     task.taught(metric=gap).save(path)
-    assert command("verify", path) == (0, f"{path}: sound\n", "")
+    assert command("verify", path) == (0, f"{path}: intact\n", "")
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
@@ -418,7 +418,7 @@ def test_info_shows_what_a_model_is(task, command, tmp_path):
     code, out, err = command("info", path)
     assert (code, err) == (0, "")
     assert task.estimator.__name__ in out
-    assert "gap, a function that must be given to load" in out
+    assert "gap, a function that must be passed to load" in out
     described = json.loads(command("info", path, "--json")[1])
     assert described["examples_seen"] == 40
     assert described["trees"] == 5

@@ -35,7 +35,7 @@ def test_a_stream_on_a_cluster_answers_as_one_in_a_process(rows, tmp_path, told,
 def test_a_durable_folder_is_refused(rows, tmp_path, told):
     code, _, err = told("stream", rows, "--target", "kind", "--ray", "local", "--durable", tmp_path)
     assert code == 2
-    assert "without a cluster" in err
+    assert "cannot be combined with a cluster" in err
 
 
 def test_without_ray_the_message_says_what_to_install(rows, told, monkeypatch):

@@ -112,11 +112,11 @@ def test_a_saved_session_is_continued_from_its_file(tmp_path):
 
 
 def test_a_session_needs_a_target_and_columns_that_exist():
-    with pytest.raises(StreamError, match="target is needed, the column to predict"):
+    with pytest.raises(StreamError, match="target is required, the column to predict"):
         Session(Settings()).take_rows([{"a": 1}])
     with pytest.raises(ValueError, match="no column 'z'"):
         Session(Settings(target="z")).begin(["a", "y"])
-    with pytest.raises(StreamError, match="all are dropped"):
+    with pytest.raises(StreamError, match="all others are dropped"):
         Session(Settings(target="y", drop=("a",))).begin(["a", "y"])
 
 

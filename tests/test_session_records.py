@@ -131,7 +131,7 @@ def test_hard_rows_of_a_stream_that_ends_in_its_warm_up_are_those_that_were_wron
         assert end.arrival < example.row - 1
         assert list(example.stored[end.arrival].values()) == list(map(str, X[end.arrival]))
     text = page(history)
-    assert "no answer was wrong" not in text
+    assert "no prediction was wrong" not in text
     assert "confidence 100.0 %, in the warm-up" in text
 
 

@@ -52,7 +52,7 @@ def test_the_task_can_be_said():
     numbers = decide("y", [1.5, 2.5, 1.5], task="classify")
     labels = numbers.labels(pa.table({"y": ["1.50", "2.5"]}))
     assert labels.y.tolist() == ["1.5", "2.5"]
-    with pytest.raises(ColumnError, match="regression needs numbers"):
+    with pytest.raises(ColumnError, match="regression requires numbers"):
         decide("y", ["a", "b"], task="regress")
 
 
@@ -145,12 +145,12 @@ def test_a_category_first_seen_later_is_zeros_and_counted():
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        ({"n": "abc", "t": "x", "b": True}, "column 'n' 'abc' is not a number"),
+        ({"n": "abc", "t": "x", "b": True}, "column 'n' has 'abc', which is not a number"),
         ({"n": None, "t": "x", "b": True}, "column 'n' is missing"),
         ({"n": 1, "t": "", "b": True}, "column 't' is missing"),
-        ({"n": 1, "t": "x", "b": "maybe"}, "column 'b' 'maybe' is neither"),
-        ({"n": float("inf"), "t": "x", "b": True}, "column 'n' inf is too large"),
-        ({"n": 1e300, "t": "x", "b": True}, "column 'n' 1e+300 is too large"),
+        ({"n": 1, "t": "x", "b": "maybe"}, "column 'b' has 'maybe', which is neither"),
+        ({"n": float("inf"), "t": "x", "b": True}, "column 'n' has inf, which is too large"),
+        ({"n": 1e300, "t": "x", "b": True}, "column 'n' has 1e+300, which is too large"),
     ],
 )
 def test_what_cannot_be_used_is_told_with_its_column(row, why):
@@ -209,7 +209,7 @@ def test_columns_can_be_chosen_and_left_out():
     assert names == ["t", "n"]
     names = [f.name for f in choose(table(), Options("y", drop=("t",), id="b")).features]
     assert names == ["n"]
-    with pytest.raises(ColumnError, match="no column to predict 'y' from"):
+    with pytest.raises(ColumnError, match="no column is left to predict 'y' from"):
         choose(table(), Options("y", drop=("t", "n", "b")))
     with pytest.raises(ColumnError, match="no column 'z'; the columns are"):
         Options("y", drop=("z",)).check(table().column_names)

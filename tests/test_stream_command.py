@@ -103,18 +103,22 @@ def test_info_and_verify_know_what_it_saved(told, rows, tmp_path):
         (None, ("--target", "y"), "No such file"),
         ("", ("--target", "y"), "is empty"),
         ("a,y\n", ("--target", "y"), "has no rows"),
-        ("a,y\n1,2\n", (), "target is needed, the column to predict; the columns are a, y"),
+        ("a,y\n1,2\n", (), "target is required, the column to predict; the columns are a, y"),
         ("a,y\n1,2\n", ("--target", "z"), "there is no column 'z'; the columns are a, y"),
         ("a,y\n1,2\n", ("--target", "y", "--drop", "b"), "there is no column 'b'"),
         ("a,a\n1,2\n", ("--target", "a"), "two columns are named 'a'"),
-        ("a,y\n1,2\n", ("--target", "y", "--drop", "a"), "no column to predict 'y' from: all"),
+        (
+            "a,y\n1,2\n",
+            ("--target", "y", "--drop", "a"),
+            "no column is left to predict 'y' from: all",
+        ),
         ("a,y\n1,\n2,\n", ("--target", "y"), "the task cannot be inferred"),
-        ("a,y\n1,u\n", ("--target", "y", "--task", "regress"), "regression needs numbers"),
-        ("a,b,y\n1,2,3\n4,,5\n", ("--target", "y"), "row 2: column 'b' is missing (--missing"),
-        ("a,y\n1,2\n3\n", ("--target", "y"), "row 2: it has 1 values, not 2"),
-        ("a,y\n1,2\n", ("--target", "y", "--save", "no/model.bf"), "there is no folder"),
+        ("a,y\n1,u\n", ("--target", "y", "--task", "regress"), "regression requires numbers"),
+        ("a,b,y\n1,2,3\n4,,5\n", ("--target", "y"), "row 2: column 'b' is missing (use --missing"),
+        ("a,y\n1,2\n3\n", ("--target", "y"), "row 2: it has 1 values instead of 2"),
+        ("a,y\n1,2\n", ("--target", "y", "--save", "no/model.bf"), "/no does not exist"),
         ("a,y\n1,2\n", ("--target", "y", "--load", "rows.csv"), "no safetensors file"),
-        (b"\x00\x01\xff" * 999, ("--target", "y"), "is not text in UTF-8"),
+        (b"\x00\x01\xff" * 999, ("--target", "y"), "is neither UTF-8 text"),
         (b"PAR1" + b"x" * 99, ("--target", "y"), "Parquet magic bytes"),
         (b"\x1f\x8b" + b"x" * 99, ("--target", "y"), "is damaged"),
         (b"PK\x03\x04" + b"x" * 99, ("--target", "y"), "not a zip file"),
@@ -146,7 +150,7 @@ def test_when_all_rows_are_bad_it_says_so(told, tmp_path):
     code, _, error = told("stream", tmp_path / "rows.csv", "--target", "y", "--on-error", "skip")
     assert code == 2
     last = error.splitlines()[-1]
-    assert "all 9 rows were left out; row 1: it has no values" in last
+    assert "all 9 rows were skipped; row 1: it has no values" in last
     assert len(error.splitlines()) == 7  # five rows, that there are more, and this
 
 
@@ -157,7 +161,7 @@ def test_bad_rows_can_be_skipped(told, tmp_path):
     arguments = ("--target", "y", "--warmup", 50, "--predictions", answers)
     code, _, error = told("stream", tmp_path / "rows.csv", *arguments)
     assert code == 2
-    assert "row 301: column 'a' 'oops' is not a number" in error
+    assert "row 301: column 'a' has 'oops', which is not a number" in error
     assert len(answered(answers)) == 301
     code, out, error = told("stream", tmp_path / "rows.csv", *arguments, "--on-error", "skip")
     assert code == 0
@@ -181,7 +185,7 @@ def test_a_constant_target_and_very_many_classes_warn_and_go_on(told, tmp_path):
     (tmp_path / "same.csv").write_text("a,y\n" + "".join(f"{i},5\n" for i in range(20)))
     code, _, error = told("stream", tmp_path / "same.csv", "--target", "y")
     assert code == 0
-    assert "has one value" in error
+    assert "has only one value" in error
     names = "".join(f"{i},name{i}\n" for i in range(300))
     (tmp_path / "many.csv").write_text("a,y\n" + names)
     code, _, error = told("stream", tmp_path / "many.csv", "--target", "y")

@@ -106,7 +106,7 @@ def test_what_is_not_known_yet_is_a_dash():
     }
     lines, _ = shown(snapshot(**nothing), 80, 24)
     assert re.search(r"-\s+-\s+0", "\n".join(lines))
-    assert "no tree yet" in "\n".join(lines)
+    assert "no trees yet" in "\n".join(lines)
     lines, _ = shown(regression(mae=None, recent_mae=None, r2=math.nan, recent_r2=None), 80, 24)
     assert re.search(r"-\s+-\s+-\s+-", "\n".join(lines))
 
@@ -194,9 +194,9 @@ def test_the_summary_has_the_measures_of_its_task():
         texts.append(" ".join(out.getvalue().split()))
     for said in (
         "error 5.02 %; 3.32 % recently",
-        "accuracy 95.0 %; 12.5 % by the majority class, 6.25 % by no change",
+        "accuracy 95.0 %; majority class 12.5 %, no change 6.25 %",
         "kappa 0.940",
-        "F1 0.945 in the mean; least 0.",
+        "F1 0.945 on average; lowest 0.",
         "log-loss 0.310",
     ):
         assert said in texts[0]

@@ -80,7 +80,7 @@ def test_every_section_is_there_for_a_classification():
         "Nodes at each depth",
         "Row 100",
         "Parameters",
-        "What was inferred and decided",
+        "Inferred from the data",
         "Run",
         "Summary",
     ):
@@ -114,7 +114,7 @@ def test_every_section_is_there_for_a_regression():
         "Nodes at each depth",
         "Row 100",
         "Parameters",
-        "What was inferred and decided",
+        "Inferred from the data",
     ):
         assert heading in headings
     assert "Most frequent mistakes" not in headings
@@ -192,9 +192,9 @@ def test_the_matrix_has_a_cell_for_each_pair_of_classes(n_classes):
 
 def test_the_matrix_of_a_resumed_stream_says_that_it_is_not_of_all_rows():
     history = classified()
-    assert "a column for each answer." in page(history)
+    assert "one column per predicted class." in page(history)
     history.by_class = [replace(history.by_class[0], rows=10_000), *history.by_class[1:]]
-    assert "a column for each answer, since the stream was resumed." in page(history)
+    assert "one column per predicted class, since the stream was resumed." in page(history)
 
 
 def test_classes_are_in_order_and_the_rest_comes_last():
@@ -217,7 +217,7 @@ def test_few_pairs_are_points_and_many_are_a_density():
 
 def test_empty_histories_have_a_page():
     empty = History([], {}, [], [], [], {}, {})
-    assert "ended before a row was answered" in Outline(page(empty)).text()
+    assert "ended before the first prediction" in Outline(page(empty)).text()
 
 
 @pytest.mark.parametrize("state", [snapshot, regression])
@@ -226,7 +226,7 @@ def test_a_stream_of_one_row_has_a_page(state):
     one = state(1, trees=0, nodes_per_tree=0.0, stored=1, total_rows=None, **nothing)
     text = Outline(page(History([one], {}, [], [], [], {}, {}))).text()
     assert "1 row in" in text
-    assert "No tree has been planted yet" in text
+    assert "There are no trees yet" in text
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_errors_far_below_the_baselines_have_a_logarithmic_axis():
 def test_reliability_has_a_dot_for_each_confidence():
     found = page(classified(reliability=[Bin(30, 0.55, 0.5), Bin(90, 0.95, 0.9)]))
     assert "confidence 55.0 %, right 50.0 %: 30 rows" in found
-    assert "5.00 % apart in the mean" in found
+    assert "Mean gap: 5.00 %" in found
     assert found.count("<circle") == 2
 
 

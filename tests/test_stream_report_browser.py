@@ -135,7 +135,7 @@ def test_the_page_fits_and_tells_what_is_pointed_at(n_classes, width, tmp_path):
     }
     assert found["after"] == found["before"]
     if n_classes:
-        assert re.fullmatch(r"true class \d+, answered class \d+: [\d,]+", found["cell"])
+        assert re.fullmatch(r"true class \d+, predicted class \d+: [\d,]+", found["cell"])
 
 
 def test_a_hostile_class_runs_nothing(tmp_path):

@@ -218,7 +218,9 @@ def test_a_file_of_answers_that_is_not_the_runs_own_is_refused_and_left_alone(
     own = ended.read_bytes()
     spoil(ended)
     before = ended.read_bytes() if ended.exists() else None
-    with pytest.raises(StreamError, match=r"--predictions .*: it (is missing|does not begin)"):
+    with pytest.raises(
+        StreamError, match=r"--predictions .*: this file (is missing|does not start)"
+    ):
         stream_durably(source, tmp_path, predictions=str(ended))
     assert (ended.read_bytes() if ended.exists() else None) == before
     ended.write_bytes(own)
@@ -232,7 +234,7 @@ def test_a_run_that_wrote_no_answers_does_not_continue_anybodys_file(source, tmp
             stream_durably(source, tmp_path)
     other = tmp_path / "other.ndjson"
     other.write_text("mine\n")
-    with pytest.raises(StreamError, match="it is not of the run that is resumed"):
+    with pytest.raises(StreamError, match="the run to resume has written no predictions"):
         stream_durably(source, tmp_path, predictions=str(other))
     assert other.read_text() == "mine\n"
     assert stream_durably(source, tmp_path, predictions=str(tmp_path / "new.ndjson")) == 0

@@ -20,5 +20,5 @@ def test_a_file_may_end_with_any_letter(tmp_path, last, rows):
 def test_other_bytes_are_no_text(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_bytes("a,kind\n1,ü\n".encode("latin-1"))
-    with pytest.raises(StreamError, match="not text in UTF-8"):
+    with pytest.raises(StreamError, match="neither UTF-8 text"):
         open_source(str(path))

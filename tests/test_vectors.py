@@ -40,7 +40,7 @@ def test_lists_of_any_type_keep_it_and_bad_ones_are_named(which, dtype):
     assert read.places.tolist() == [0, 2, 4]
     assert read.bad == {
         1: "column 'v' is missing",
-        3: "column 'v' lacks one of its numbers",
+        3: "column 'v' has a missing number",
     }
 
 
@@ -49,7 +49,7 @@ def test_rows_may_lack_a_column_that_earlier_rows_had():
     columns = VectorColumns(first.schema, id="id")
     assert columns.read(first).X.tolist() == [[1.0, 2.0]]
     assert columns.read(pa.table({"v": [[1, 2]]})).bad == {
-        0: "column 'id' is missing, so that it has no id"
+        0: "it has no id: column 'id' is missing"
     }
     assert columns.read(pa.table({"id": [3]})).bad == {0: "column 'v' is missing"}
 

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 INTERRUPTED = 128 + signal.SIGINT
 EXTRA = ("jinja2", "pyarrow", "rich", "typer")  # the packages of the ``cli`` extra
 COMMANDS = {  # and what they do, as their functions say
-    "stream": "Predict each row of a stream, then learn it, and show how well that works.",
-    "fit": "Learn all rows and save the model: the same as stream saves, without predictions.",
-    "predict": "Predict every row; if the rows have the target, it is only compared.",
-    "index": "Index vectors for search, or add vectors to an index.",
-    "neighbors": "Find the vectors of an index that are nearest to each row.",
-    "demo": "Learn 1,797 handwritten digits from a CSV file, predicting each before learning it.",
-    "info": "Show a model's estimator, parameters, examples, trees and sizes.",
-    "verify": "Check a model file; exit with 0 if it is sound, 1 if damaged, 2 if it is absent.",
+    "stream": "Predict each row of a stream, then learn it, and report the error.",
+    "fit": "Learn all rows without predicting them, and save the model.",
+    "predict": "Predict rows with a saved model; known targets are compared, not learned.",
+    "index": "Build an index of vectors, or add vectors to an index.",
+    "neighbors": "Find the nearest vectors in an index for each row.",
+    "demo": "Predict and learn 1,797 handwritten digits one by one, and write a report.",
+    "info": "Show a model file: estimator, parameters, examples, trees and sizes.",
+    "verify": "Check a model file; exit code 0: intact, 1: damaged, 2: missing.",
     "paper": "Reproduce the paper: every table, figure and claim by one command.",
 }
 
@@ -137,7 +137,7 @@ def _naming_the_extra() -> Iterator[None]:
         if error.name not in EXTRA:
             raise
         print(
-            f"boundary-forest: {error.name} is missing; pip install boundary-forest[cli]",
+            f"boundary-forest: {error.name} is not installed: pip install 'boundary-forest[cli]'",
             file=sys.stderr,
         )
         sys.exit(2)

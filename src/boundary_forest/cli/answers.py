@@ -27,7 +27,7 @@ from boundary_forest.session.events import Answered, Refused
 from boundary_forest.session.problems import StreamError
 
 BLOCK_BYTES = 1 << 20
-_WHAT_TO_DO = "bring that file back, or begin another folder"
+_WHAT_TO_DO = "restore that file, or use another --durable folder"
 _CSV_ROW, _JSON_ROW = re.compile(rb"(\d+),"), re.compile(rb'\{"row": (\d+), ')
 
 
@@ -116,20 +116,20 @@ class AnswerFile:
         if kept is None:
             if os.path.isfile(path) and os.path.getsize(path) > 0:
                 raise StreamError(
-                    f"--predictions {path}: it is not of the run that is resumed, which has "
-                    "written no predictions: name a file that is not there"
+                    f"--predictions {path}: this file exists, but the run to resume has written "
+                    "no predictions: choose a new file"
                 )
             return
         if not os.path.exists(path):
             raise StreamError(
-                f"--predictions {path}: it is missing, and it had the predictions of the run that "
-                f"is resumed: {_WHAT_TO_DO}"
+                f"--predictions {path}: this file is missing, but the run to resume has written "
+                f"predictions: {_WHAT_TO_DO}"
             )
         known = kept["bytes"]
         if _checksum_of(path, known) != (known, kept["crc32"]):
             raise StreamError(
-                f"--predictions {path}: it does not begin with the predictions of the run that is "
-                f"resumed: {_WHAT_TO_DO}"
+                f"--predictions {path}: this file does not start with the predictions of the run "
+                f"to resume: {_WHAT_TO_DO}"
             )
         record = _CSV_ROW if self._csv else _JSON_ROW
         _cut_off(path, record, after, known)

@@ -22,14 +22,15 @@ ROWS_PER_S = 150  # on a terminal: 12 seconds, in which one sees the error fall
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder of the files that are written.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for the files that the demo writes.")] = Path(
         "build/demo"
     ),
     fast: Annotated[
-        bool, typer.Option("--fast", help="Learn as fast as it goes, and not to be watched.")
+        bool,
+        typer.Option("--fast", help="Run at full speed, instead of at a pace that can be watched."),
     ] = False,
 ) -> None:
-    """Learn 1,797 handwritten digits from a CSV file, predicting each before learning it."""
+    """Predict and learn 1,797 handwritten digits one by one, and write a report."""
     out.mkdir(parents=True, exist_ok=True)
     source, report, model = out / "digits.csv", out / "report.html", out / "model.bf"
     _write_digits(source)

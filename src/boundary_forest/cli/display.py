@@ -85,9 +85,9 @@ class Display:
         """Show the first few of the rows that are left out."""
         self._n_shown += 1
         if self._n_shown <= MOST_SHOWN:
-            warn(f"row {row.number} is left out: {row.why}")
+            warn(f"row {row.number} is skipped: {row.why}")
         elif self._n_shown == MOST_SHOWN + 1:
-            warn("further rows that are left out are only counted")
+            warn("further skipped rows are counted, but not shown")
 
     def end(self, history: History) -> None:
         """Show the closing summary."""

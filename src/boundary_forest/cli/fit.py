@@ -41,14 +41,14 @@ def fit(
         bool,
         typer.Option(
             "--offline",
-            help="The paper's offline forest: all rows are read before any is learned, and each "
-            "tree learns them in an order of its own.",
+            help="Fit the paper's offline forest: read all rows first, then let each tree learn "
+            "them in its own random order.",
         ),
     ] = False,
     seed: o.Seed = None,
     threads: o.Threads = 1,
 ) -> None:
-    """Learn all rows and save the model: the same as stream saves, without predictions."""
+    """Learn all rows without predicting them, and save the model."""
     settings = Settings(
         target=target,
         features=o.listed(features),

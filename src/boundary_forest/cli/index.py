@@ -31,13 +31,16 @@ def index(
     save: Annotated[
         Path | None,
         typer.Option(
-            help="Write the index to this file.", metavar="FILE", show_default="that of --into"
+            help="Write the index to this file.",
+            metavar="FILE",
+            show_default="the file given by --into",
         ),
     ] = None,
     into: Annotated[
         Path | None,
         typer.Option(
-            help="Add the vectors to the index in this file. Those with a known id replace it.",
+            help="Add the vectors to the index in this file; a vector with a known id replaces "
+            "the old one.",
             metavar="INDEX",
         ),
     ] = None,
@@ -45,8 +48,8 @@ def index(
         str | None,
         typer.Option(
             "--id",
-            help="The column of ids, integers or text, by which neighbours are told; rows are "
-            "numbered from 0 if omitted.",
+            help="Column with the ids (integers or text) that searches return; if omitted, rows "
+            "are numbered from 0.",
             metavar="COLUMN",
         ),
     ] = None,
@@ -56,8 +59,8 @@ def index(
         int | None,
         typer.Option(
             min=1,
-            help="How many close vectors a search keeps in sight: more find more of the true "
-            "neighbours, and take longer.",
+            help="Number of vectors from which a search continues: a larger beam finds more of the "
+            "true neighbours, but takes longer.",
             show_default=str(_DEFAULTS.beam),
         ),
     ] = None,
@@ -84,7 +87,7 @@ def index(
     as_json: o.Json = False,
     threads: o.Threads = 1,
 ) -> None:
-    """Index vectors for search, or add vectors to an index."""
+    """Build an index of vectors, or add vectors to an index."""
     given = {
         "metric": canonical(metric),
         "beam": beam,
@@ -99,7 +102,9 @@ def index(
     def work() -> int:
         to = save or into
         if to is None:
-            raise StreamError("name a file for the index with --save, or an index with --into")
+            raise StreamError(
+                "--save or --into is required: a file for a new index, or an existing index"
+            )
         Job(source, Settings(), save=to).check()
         old = None if into is None else _opened(into, given, id_column)
         forest = (
@@ -137,7 +142,7 @@ def index(
             attachments = {} if old is None else old.attachments
             save_index(forest, to, rows.columns.names, attachments)
             if rows.left_out:
-                said["left out"] = counted(rows.left_out, "row")
+                said["skipped"] = counted(rows.left_out, "row")
             said["saved"] = f"{to}, {size(to.stat().st_size)}"
             if stopped():
                 said["stopped"] = f"after row {count(counter.rows)}"
@@ -168,13 +173,18 @@ def _opened(path: Path, given: dict[str, Any], id_column: str | None) -> IndexFi
     kind = fitted.settings.element_type
     for name, option in _FIXED.items():
         if name in given:
-            raise StreamError(f"{option} is fixed by {path}, which was built before: leave it out")
+            raise StreamError(
+                f"{option} cannot be combined with --into: it was fixed when {path} was built"
+            )
     if given.get("dtype", kind) != kind:
-        raise StreamError(f"--dtype: {path} keeps {kind}, and cannot keep {given['dtype']} too")
+        raise StreamError(
+            f"--dtype {given['dtype']}: the index in {path} stores {kind}, and all its vectors "
+            "have the same type"
+        )
     if index.has_ids and id_column is None:
-        raise StreamError(f"the vectors in {path} have ids: name the column of ids with --id")
+        raise StreamError(f"the vectors in {path} have ids: give the column with the ids by --id")
     if not index.has_ids and id_column is not None:
-        raise StreamError(f"the vectors in {path} are numbered, and have no ids: leave out --id")
+        raise StreamError(f"the vectors in {path} have no ids: omit --id")
     if "beam" in given:
         forest.set_params(beam=given["beam"])
     return index
@@ -213,7 +223,7 @@ class _Adding:
         """Refuse an id that came in an earlier batch, as one in the same batch is refused."""
         for one in ids:
             if one in self._ids:
-                raise ValueError(f"ids must be unique, but {one!r} has occurred before")
+                raise ValueError(f"ids must be unique, but {one!r} occurs more than once")
         self._ids.update(ids)
 
 
@@ -233,7 +243,7 @@ def _summary(
         "vectors": f"{count(stats['examples_stored'])} of {columns.width} {kind} from {where}, "
         f"{ids}",
         "index": f"{counted(forest.n_estimators, 'tree')}, {forest.metric}, beam {forest.beam}",
-        "memory": f"{size(memory['total'])}, {size(each)} a vector",
+        "memory": f"{size(memory['total'])}, {size(each)} per vector",
     }
 
 

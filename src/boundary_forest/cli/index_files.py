@@ -46,11 +46,11 @@ class IndexFile:
             raise StreamError(f"{path}: {error}") from error
         if not isinstance(forest, BoundaryForestNeighbors):
             raise StreamError(
-                f"{path} is no index: it holds a {type(forest).__name__}; boundary-forest index "
-                "makes indexes"
+                f"{path} is not an index but a {type(forest).__name__}: create an index with "
+                "boundary-forest index"
             )
         if forest.fitted is None:
-            raise StreamError(f"{path} has no vectors: nothing has been indexed")
+            raise StreamError(f"{path} is an empty index")
         return cls(path, forest, attachments, as_read)
 
     @property
@@ -68,15 +68,15 @@ class IndexFile:
         document = self.attachments[VECTORS]
         columns = document.get("columns") if isinstance(document, dict) else None
         if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
-            raise ModelFileError(f"{self.path}: {VECTORS}: it does not name columns")
+            raise ModelFileError(f"{self.path}: {VECTORS}: it does not contain column names")
         return columns
 
     def check_unchanged(self) -> None:
         """Refuse to replace what another process has written since the file was read."""
         if not self.path.exists() or _state_of(self.path) != self._as_read:
             raise StreamError(
-                f"{self.path}: another process has changed it meanwhile, and nothing was saved: "
-                "run the command again"
+                f"{self.path} was changed by another process, and nothing was saved: run the "
+                "command again"
             )
 
 

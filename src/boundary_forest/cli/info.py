@@ -21,7 +21,7 @@ def info(
     path: Annotated[Path, typer.Argument(help="A model file.", metavar="FILE")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Show a model's estimator, parameters, examples, trees and sizes."""
+    """Show a model file: estimator, parameters, examples, trees and sizes."""
     try:
         described = describe(path)
         columns = _columns(described)
@@ -77,19 +77,21 @@ def _lines(described: dict[str, Any]) -> dict[str, str]:
         "seed": str(described["seed"]),
         "examples": f"{described['examples_seen']:,} seen, {described['examples_stored']:,} stored"
         + (", with ids" if described["ids"] else ""),
-        "features": f"{described['features']:,}, kept as {described['dtype']}"
+        "features": f"{described['features']:,}, stored as {described['dtype']}"
         + (", named" if described["feature_names"] else ""),
     }
     if described["classes"] is not None:
         lines["classes"] = f"{described['classes']:,}"
     elif described["label_length"]:
-        lines["numbers a label"] = f"{described['label_length']:,}"
+        lines["numbers per label"] = f"{described['label_length']:,}"
     lines["trees"] = f"{described['trees']:,}, {described['nodes']:,} nodes in all"
     if described["growing_trees"]:
-        lines["trees"] += f", those of {described['growing_trees']:,} that only grow yet included"
+        lines["trees"] += (
+            f", including {described['growing_trees']:,} trees that do not predict yet"
+        )
     lines |= _turnover(described.get("turnover"))
     if "feature_importances" in described:
-        lines["most important"] = _important(described)
+        lines["most important features"] = _important(described)
     for name, array in described["arrays"].items():
         shape = " x ".join(f"{length:,}" for length in array["shape"])
         lines[f"array {name}"] = f"{array['dtype']}, {shape}: {array['bytes']:,} bytes"
@@ -121,7 +123,7 @@ def _important(described: dict[str, Any]) -> str:
 def _shown(value: Any) -> str:
     """Return a parameter in a few words."""
     if isinstance(value, dict) and value.keys() == {"callable"}:
-        return f"{value['callable']}, a function that must be given to load"
+        return f"{value['callable']}, a function that must be passed to load()"
     if isinstance(value, dict) and value.keys() == {"RandomState"}:
         return "a RandomState"
     return str(value)

@@ -27,35 +27,35 @@ def neighbors(
     index: Annotated[Path, typer.Argument(help="An index file.", metavar="INDEX")],
     source: o.SourceArgument,
     k: Annotated[
-        int, typer.Option("-k", "--neighbors", min=1, help="How many neighbours.")
+        int, typer.Option("-k", "--neighbors", min=1, help="Number of neighbours for each row.")
     ] = NEIGHBORS,
     output: Annotated[
         str,
         typer.Option(
             "--output",
             "-o",
-            help="The file of answers; - is standard output. NDJSON, or .csv with a line per "
-            "neighbour.",
+            help="Write the neighbours to this file; - is standard output. NDJSON, or CSV with one "
+            "line per neighbour if the name ends in .csv.",
             metavar="FILE",
         ),
     ] = "-",
     id_column: Annotated[
         str | None,
-        typer.Option("--id", help="The column that identifies queries.", metavar="COLUMN"),
+        typer.Option("--id", help="Column that identifies the queries.", metavar="COLUMN"),
     ] = None,
     vector: o.Vector = None,
     beam: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="How many close vectors a search keeps in sight: more find more of the true "
-            "neighbours, and take longer.",
-            show_default="the index's",
+            help="Number of vectors from which a search continues: a larger beam finds more of the "
+            "true neighbours, but takes longer.",
+            show_default="that of the index",
         ),
     ] = None,
     exact: Annotated[
         bool,
-        typer.Option("--exact", help="Compare all vectors: the true neighbours, in a longer time."),
+        typer.Option("--exact", help="Compare each row with all vectors: exact, but slower."),
     ] = False,
     on_error: o.OnError = "stop",
     format: o.Format = None,
@@ -67,7 +67,7 @@ def neighbors(
     as_json: o.Json = False,
     threads: o.Threads = 1,
 ) -> None:
-    """Find the vectors of an index that are nearest to each row."""
+    """Find the nearest vectors in an index for each row."""
     dialect = o.dialect(sep, header, encoding, decimal, thousands)
 
     def work() -> int:
@@ -77,10 +77,10 @@ def neighbors(
         n_stored = forest.stats()["examples_stored"]
         if k > n_stored:
             raise StreamError(
-                f"-k must be between 1 and the {n_stored} vectors of {index}, got {k}"
+                f"-k must be between 1 and {n_stored}, the number of vectors in {index}, got {k}"
             )
         if output != "-" and Path(output).resolve() in (index.resolve(), Path(source).resolve()):
-            raise StreamError(f"--output {output}: it is read from")
+            raise StreamError(f"--output {output}: this file is an input, and would be overwritten")
         with ExitStack() as stack:
             stopped = stack.enter_context(watching())
             rows = VectorSource(

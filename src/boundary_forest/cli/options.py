@@ -51,7 +51,7 @@ def _epsilon(text: str | None) -> str | None:
         except ValueError:
             valid = False
         if not valid:
-            raise typer.BadParameter(f"must be a number from 0 on, or auto, got {text!r}")
+            raise typer.BadParameter(f"must be a number >= 0 or auto, got {text!r}")
     return text
 
 
@@ -66,31 +66,32 @@ def _lifetimes(text: str | None) -> str | None:
         checked_lifetimes(_lifetimes_in(text))
     except ValueError:
         raise typer.BadParameter(
-            f"{text!r} is neither auto nor numbers of rows from {SHORTEST} to {LONGEST} or never, "
-            "separated by commas"
+            f"must be auto, or numbers of rows from {SHORTEST} to {LONGEST} or never, separated "
+            f"by commas, got {text!r}"
         ) from None
     return text
 
 
 def _threads(threads: int) -> int:
     if threads == 0:
-        raise typer.BadParameter("must not be 0; -1 is one per core")
+        raise typer.BadParameter("must not be 0; use -1 for one thread per core")
     return threads
 
 
 SourceArgument = Annotated[
     str,
     typer.Argument(
-        help="CSV, NDJSON or LIBSVM text (also .gz), Parquet, Arrow or npz; - is standard input.",
+        help="CSV, NDJSON or LIBSVM text (also .gz), Parquet, Arrow or npz file; - is standard "
+        "input.",
         metavar="SOURCE",
     ),
 ]
-Target = Annotated[str | None, typer.Option(help="The column to predict.", metavar="COLUMN")]
+Target = Annotated[str | None, typer.Option(help="Column to predict.", metavar="COLUMN")]
 Features = Annotated[
     list[str] | None,
     typer.Option(
-        help="Columns to predict from, separated by commas; all others if omitted. Names with "
-        "commas or outer spaces are put in double quotes.",
+        help="Columns to predict from, separated by commas; all other columns if omitted. Put "
+        "names with commas or outer spaces in double quotes.",
         metavar="COLUMNS",
     ),
 ]
@@ -99,25 +100,26 @@ Drop = Annotated[
     typer.Option(help="Columns to ignore, separated by commas.", metavar="COLUMNS"),
 ]
 Id = Annotated[
-    str | None, typer.Option("--id", help="The column that identifies rows.", metavar="COLUMN")
+    str | None, typer.Option("--id", help="Column that identifies rows.", metavar="COLUMN")
 ]
 Numbers = Annotated[
     list[str] | None,
     typer.Option(
-        help="Columns that hold numbers, even if many of their values are none.",
+        help="Columns to read as numbers, even if many of their values are not numbers.",
         metavar="COLUMNS",
     ),
 ]
 Categories = Annotated[
     list[str] | None,
     typer.Option(
-        help="Columns that hold categories, even if these look like numbers.", metavar="COLUMNS"
+        help="Columns to read as categories, even if their values look like numbers.",
+        metavar="COLUMNS",
     ),
 ]
 Sep = Annotated[
     str | None,
     typer.Option(
-        help="What separates the values of a CSV file, \\t for a tab; detected if omitted.",
+        help="Separator between the values of a CSV file, \\t for a tab; detected if omitted.",
         metavar="CHARACTER",
     ),
 ]
@@ -125,91 +127,98 @@ Header = Annotated[
     bool | None,
     typer.Option(
         "--header/--no-header",
-        help="Whether the first line of a CSV file names the columns; else they are c1, c2, ...",
+        help="Whether the first line of a CSV file has the column names; without them, columns "
+        "are c1, c2, ...",
         show_default=False,
     ),
 ]
 Encoding = Annotated[
     str | None,
     typer.Option(
-        help="Of a text file, such as latin-1 or utf-16.",
+        help="Encoding of a text file, such as latin-1 or utf-16.",
         metavar="ENCODING",
         show_default="utf-8",
     ),
 ]
 Decimal = Annotated[
     str | None,
-    typer.Option(help="The decimal point of numbers.", metavar="CHARACTER", show_default="."),
+    typer.Option(help="Decimal separator of numbers.", metavar="CHARACTER", show_default="."),
 ]
 Thousands = Annotated[
     str | None,
-    typer.Option(help="What separates the thousands of numbers.", metavar="CHARACTER"),
+    typer.Option(help="Thousands separator of numbers.", metavar="CHARACTER"),
 ]
 Task = Annotated[
     str | None,
     _one_of(
         "classify",
         "regress",
-        help="What to do with the target.",
+        help="Whether to predict classes or numbers.",
         show_default="inferred from the target",
     ),
 ]
 Warmup = Annotated[
     int | None,
     typer.Option(
-        min=1, max=999_999, help="Rows from which columns are decided.", show_default=str(WARMUP)
+        min=1,
+        max=999_999,
+        help="Number of rows from which columns are inferred.",
+        show_default=str(WARMUP),
     ),
 ]
 Scale = Annotated[
     str | None,
-    _one_of(*SCALES, help="How numbers are scaled.", show_default="standard"),
+    _one_of(*SCALES, help="How numeric columns are scaled.", show_default="standard"),
 ]
 Missing = Annotated[
     str | None,
     _one_of(
         *MISSING,
-        help="A missing value: is an error, becomes the mean, or drops the row.",
+        help="What to do with a missing value: stop, use the mean, or drop the row.",
         show_default="error",
     ),
 ]
-OnError = Annotated[str, _one_of("stop", "skip", help="A bad row: stop, or skip it.")]
+OnError = Annotated[str, _one_of("stop", "skip", help="What to do with a bad row.")]
 Format = Annotated[
     str | None,
-    _one_of(*FORMATS, help="The source's format.", show_default="detected"),
+    _one_of(*FORMATS, help="Format of the source.", show_default="detected"),
 ]
 Plain = Annotated[
     bool,
     typer.Option(
         "--plain",
-        help="The paper's forest: no learned weights of columns, and every tree learns every row.",
+        help="Use the paper's forest: no learned column weights, and every tree learns every row.",
     ),
 ]
 Trees = Annotated[
     int | None,
-    typer.Option(min=1, help="Number of trees.", show_default="100; 50 if plain or not euclidean"),
+    typer.Option(
+        min=1, help="Number of trees.", show_default="100; 50 with --plain or another metric"
+    ),
 ]
 Forgetting = Annotated[
     str | None,
     typer.Option(
-        help="For how many rows each tree answers, before one that has learned later rows takes "
-        "its place: auto, or numbers separated by commas, with never among them. Implies 64 trees.",
+        help="Lifetimes of the trees in rows, after which newer trees replace them: auto, or "
+        "numbers or never, separated by commas. Implies 64 trees.",
         callback=_lifetimes,
         metavar="LIFETIMES",
     ),
 ]
 MaxStored = Annotated[
-    int | None, typer.Option(min=1, help="Store at most so many rows; the oldest go first.")
+    int | None,
+    typer.Option(min=1, help="Maximum number of rows to store; the oldest are removed first."),
 ]
 Children = Annotated[
     int | None,
-    typer.Option(min=2, help="Maximum number of children of a node.", show_default="50"),
+    typer.Option(min=2, help="Maximum number of children per node.", show_default="50"),
 ]
 Metric = Annotated[
     str | None,
     _one_of(
         *_METRICS,
         metavar="METRIC",
-        help=f"Distance between rows: {', '.join(_METRICS)}. Others than euclidean imply --plain.",
+        help=f"Distance metric: {', '.join(_METRICS)}. Metrics other than euclidean imply --plain.",
         show_default="euclidean",
     ),
 ]
@@ -218,47 +227,49 @@ IndexMetric = Annotated[
     _one_of(
         *_INDEX_METRICS,
         metavar="METRIC",
-        help=f"Distance between positions: {', '.join(_INDEX_METRICS)}.",
+        help=f"Distance metric: {', '.join(_INDEX_METRICS)}.",
         show_default="euclidean",
     ),
 ]
 Vector = Annotated[
     list[str] | None,
     typer.Option(
-        help="The column of lists that are the positions, or columns of numbers, separated by "
+        help="Column with the vectors (lists of numbers), or columns of numbers, separated by "
         "commas.",
         metavar="COLUMNS",
-        show_default="the only column of lists, else all columns but the ids",
+        show_default="the only column of lists, or all columns except the ids",
     ),
 ]
 Kept = Annotated[
     str | None,
     _one_of(
         *ELEMENT_TYPES,
-        help="What positions are kept as; float32 and float16 round numbers, to save memory.",
+        help="Type in which vectors are stored; float32 and float16 round numbers and save memory.",
         show_default="as in the source",
     ),
 ]
 Epsilon = Annotated[
     str | None,
     typer.Option(
-        help="Regression: targets so close count as equal; auto follows their spread.",
+        help="Regression: largest error at which a tree does not store a row; auto adapts to the "
+        "spread of the target.",
         callback=_epsilon,
         metavar="NUMBER|auto",
         show_default="auto",
     ),
 ]
-Seed = Annotated[int | None, typer.Option(min=0, help="Seed of the forest.", show_default="0")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Random seed.", show_default="0")]
 Threads = Annotated[
     int, typer.Option(help="Number of threads; -1 for one per core.", callback=_threads)
 ]
 Probabilities = Annotated[
     bool,
     typer.Option(
-        "--probabilities", help="Predictions have the share of every class, not the answer's alone."
+        "--probabilities",
+        help="Write the probability of every class, not only of the predicted one.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Report progress as JSON, one object per line.")]
+Json = Annotated[bool, typer.Option("--json", help="Print progress as JSON, one object per line.")]
 Save = Annotated[Path | None, typer.Option(help="Write the model to this file.", metavar="FILE")]
 
 
@@ -292,7 +303,9 @@ def task_with(task: str | None, epsilon: str | None) -> str | None:
     if epsilon is None:
         return task
     if task == "classify":
-        raise typer.BadParameter("--epsilon is an option of regression, not of --task classify")
+        raise typer.BadParameter(
+            "--epsilon is for regression and cannot be combined with --task classify"
+        )
     return "regress"
 
 

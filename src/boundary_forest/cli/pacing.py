@@ -45,4 +45,7 @@ class Pacer:
 
     def remark(self) -> str:
         """Return what the pace was for."""
-        return f"to {rate(self._rows_per_s)} rows per second, to be watched; --fast does not"
+        return (
+            f"slowed down to {rate(self._rows_per_s)} rows per second to be watched; use --fast "
+            "for full speed"
+        )

@@ -16,7 +16,9 @@ def predict(
     predictions: Annotated[
         str,
         typer.Option(
-            help="The file of answers; - is standard output. NDJSON, or .csv.", metavar="FILE"
+            help="Write the predictions to this file; - is standard output. NDJSON, or CSV if the "
+            "name ends in .csv.",
+            metavar="FILE",
         ),
     ] = "-",
     probabilities: o.Probabilities = False,
@@ -31,7 +33,7 @@ def predict(
     as_json: o.Json = False,
     threads: o.Threads = 1,
 ) -> None:
-    """Predict every row; if the rows have the target, it is only compared."""
+    """Predict rows with a saved model; known targets are compared, not learned."""
     o.finish(
         Job(
             source,

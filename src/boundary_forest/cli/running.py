@@ -74,11 +74,13 @@ class Job:
         """Raise StreamError before any work is done for what would fail after it."""
         for option, path in (("--save", self.save), ("--report", self.report)):
             if path is not None and not path.absolute().parent.is_dir():
-                raise StreamError(f"{option} {path}: there is no folder {path.absolute().parent}")
+                raise StreamError(
+                    f"{option} {path}: the folder {path.absolute().parent} does not exist"
+                )
             if path is not None and path.is_dir():
-                raise StreamError(f"{option} {path}: it is a folder")
+                raise StreamError(f"{option} {path}: this is a folder, not a file")
         if self.save is not None and self.save.resolve() == Path(self.source).resolve():
-            raise StreamError(f"--save {self.save}: it is the source")
+            raise StreamError(f"--save {self.save}: this file is the source")
 
 
 class Run:
@@ -167,7 +169,7 @@ class Run:
             if self.stopped():
                 break
         if batch is None and session.resumed and not self.stopped():
-            raise StreamError(f"{session.name} has no rows, and is to be resumed")
+            raise StreamError(f"{session.name} has no rows, so the run cannot be resumed")
         self._handle_all(session, session.finish())
 
     def _handle_all(self, session: Session, events: Iterable[Event]) -> None:
@@ -200,7 +202,7 @@ class Run:
             raise StreamError(f"{session.name} has no rows")
         if first is not None and scores.rows == scores.bad:
             raise StreamError(
-                f"{session.name}: all {scores.bad:,} rows were left out; row {first.number}: "
+                f"{session.name}: all {scores.bad:,} rows were skipped; row {first.number}: "
                 f"{first.why}"
             )
 
@@ -213,7 +215,7 @@ class Run:
         if self._pacer is not None:
             history.summary["paced"] = self._pacer.remark()
         if job.settings.durable is not None:
-            history.summary["kept in"] = str(job.settings.durable)
+            history.summary["durable folder"] = str(job.settings.durable)
         if job.report is not None:
             history.run = {"date": self._began.strftime("%Y-%m-%d %H:%M %Z").strip()}
             history.run |= {"version": f"boundary-forest {__version__}"}
@@ -230,16 +232,16 @@ class Run:
 
 def _remedies(row: Refused, is_new: bool) -> str:
     """Return the options with which a session goes on at such a row."""
-    remedies = ["--on-error skip continues"]
+    remedies = ["--on-error skip"]
     if row.problem is not None and is_new:  # what an existing model does is not changed any more
         if row.problem.missing:
-            remedies.insert(0, "--missing mean or drop")
+            remedies = ["--missing mean", "--missing drop", *remedies]
         elif row.problem.misfit:
-            column = row.problem.column
-            remedies.append(f"--categories {shlex.quote(column)} takes its values as categories")
-    elif row.missing:
-        remedies.append("a model that was created with --missing mean would answer it")
-    return ", ".join(remedies)
+            remedies.append(f"--categories {shlex.quote(row.problem.column)}")
+    text = f"use {' or '.join(remedies)}"
+    if row.missing and not is_new:
+        text += "; only a model created with --missing mean predicts such rows"
+    return text
 
 
 def run(job: Job) -> int:

@@ -32,7 +32,8 @@ def stream(
     predictions: Annotated[
         str | None,
         typer.Option(
-            help="Write each answer as it is given; - is standard output. NDJSON, or .csv.",
+            help="Write each prediction to this file at once; - is standard output. NDJSON, or "
+            "CSV if the name ends in .csv.",
             metavar="FILE",
         ),
     ] = None,
@@ -40,29 +41,31 @@ def stream(
     as_json: o.Json = False,
     save: o.Save = None,
     load: Annotated[
-        Path | None, typer.Option(help="Continue with this saved model.", metavar="FILE")
+        Path | None, typer.Option(help="Continue to train this saved model.", metavar="FILE")
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(help="Write a page of plots and examples to this file.", metavar="FILE"),
+        typer.Option(help="Write an HTML report to this file.", metavar="FILE"),
     ] = None,
     durable: Annotated[
         Path | None,
         typer.Option(
-            help="Keep what is learned in this folder: after a crash the same command continues.",
+            help="Save everything learned in this folder at once: after a crash, the same command "
+            "resumes.",
             metavar="FOLDER",
         ),
     ] = None,
     live: Annotated[
         bool,
         typer.Option(
-            "--live", help="With --durable: the source has new rows only, so none are skipped."
+            "--live",
+            help="With --durable: the source has only new rows, so skip none when resuming.",
         ),
     ] = False,
     ray: Annotated[
         str | None,
         typer.Option(
-            help="Grow the trees on a Ray cluster: local starts Ray on this machine.",
+            help="Train on a Ray cluster; local starts Ray on this machine.",
             metavar="local|ADDRESS",
         ),
     ] = None,
@@ -76,7 +79,7 @@ def stream(
     seed: o.Seed = None,
     threads: o.Threads = 1,
 ) -> None:
-    """Predict each row of a stream, then learn it, and show how well that works."""
+    """Predict each row of a stream, then learn it, and report the error."""
     settings = Settings(
         target=target,
         features=o.listed(features),

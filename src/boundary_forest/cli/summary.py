@@ -125,10 +125,10 @@ def summary_rows(last: Snapshot, by_class: Sequence[ClassScore] = ()) -> dict[st
         rows["MAE"] = f"{number(last.mae)}; {number(last.recent_mae)} recently"
         rows["RMSE"] = number(last.rmse)
         rows["R2"] = f"{score(last.r2)}; {score(last.recent_r2)} recently"
-    share = f", {percent(last.stored / last.learned)} of those learned" if last.learned else ""
+    share = f", {percent(last.stored / last.learned)} of the rows learned" if last.learned else ""
     rows["stored"] = f"{counted(last.stored, 'example')}{share}"
     rows["forest"] = forest(last)
-    rows["memory"] = f"{size(last.forest_bytes)}; {size(last.memory_bytes)} the process at its peak"
+    rows["memory"] = f"{size(last.forest_bytes)}; process peak {size(last.memory_bytes)}"
     if last.learned != last.rows:
         rows["learned"] = count(last.learned)
     if unusual := exceptions(last):
@@ -140,8 +140,7 @@ def _of_classes(last: Snapshot, by_class: Sequence[ClassScore]) -> dict[str, str
     majority, no_change = percent(last.majority_accuracy), percent(last.no_change_accuracy)
     rows = {
         "error": f"{percent(last.error)}; {percent(last.recent_error)} recently",
-        "accuracy": f"{percent(last.accuracy)}; "
-        f"{majority} by the majority class, {no_change} by no change",
+        "accuracy": f"{percent(last.accuracy)}; majority class {majority}, no change {no_change}",
         "kappa": score(last.kappa),
         "F1": score(last.macro_f1),
         "log-loss": number(last.log_loss, 3),
@@ -149,14 +148,14 @@ def _of_classes(last: Snapshot, by_class: Sequence[ClassScore]) -> dict[str, str
     if by_class:
         least = min(by_class, key=lambda scored: scored.f1)
         name = cut(Text(printable(least.name)), LONGEST).plain
-        rows["F1"] += f" in the mean; least {score(least.f1)}, of class {name}"
+        rows["F1"] += f" on average; lowest {score(least.f1)}, class {name}"
     return rows
 
 
 def forest(snapshot: Snapshot) -> str:
     """Return how many trees there are, and how large."""
     if not snapshot.trees:
-        return "no tree yet"
+        return "no trees yet"
     each = "" if snapshot.trees == 1 else " each"
     nodes = counted(round(snapshot.nodes_per_tree), "node")
     return f"{counted(snapshot.trees, 'tree')} of {nodes}{each}"

@@ -88,8 +88,8 @@ class VectorSource:
         self._width, self._dialect, self._skip = width, dialect, skip
         if id is None and (format == "npz" or path.lower().endswith(".npz")):
             raise StreamError(
-                f"{path}: arrays as long as the ids are read from an npz file, and --id names an "
-                "array of one dimension that has them"
+                f"{path}: an npz file requires --id, the name of a one-dimensional array of ids; "
+                "all arrays of the same length are read"
             )
         self._source: Source = open_source(
             path, format, target=id, dialect=dialect, stopped=stopped
@@ -133,13 +133,13 @@ class VectorSource:
         for number, why in sorted(bad.items()):
             if not self._skip:
                 raise StreamError(
-                    f"{self.name}: row {number}: {why} (--on-error skip leaves such rows out)"
+                    f"{self.name}: row {number}: {why} (use --on-error skip to skip bad rows)"
                 )
             self.left_out += 1
             if self.left_out <= MOST_SHOWN:
-                warn(f"row {number} is left out: {why}")
+                warn(f"row {number} is skipped: {why}")
             elif self.left_out == MOST_SHOWN + 1:
-                warn("further rows that are left out are only counted")
+                warn("further skipped rows are counted, but not shown")
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def naming(name: str) -> Iterator[None]:
     try:
         yield
     except ColumnError as error:
-        raise StreamError(f"{name}: {error} (--vector and --id name columns)") from error
+        raise StreamError(f"{name}: {error} (choose columns with --vector and --id)") from error
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from boundary_forest.files.loading import verify as verify_file
 
 
 def verify(path: Annotated[Path, typer.Argument(help="A model file.", metavar="FILE")]) -> None:
-    """Check a model file; exit with 0 if it is sound, 1 if damaged, 2 if it is absent."""
+    """Check a model file; exit code 0: intact, 1: damaged, 2: missing."""
     try:
         verify_file(path)
     except ModelFileError as error:
@@ -20,4 +20,4 @@ def verify(path: Annotated[Path, typer.Argument(help="A model file.", metavar="F
     except OSError as error:
         print(f"boundary-forest: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
-    print(f"{path}: sound")
+    print(f"{path}: intact")

@@ -36,8 +36,7 @@ def choose(table: Any, options: Options) -> Columns:
             features.append(feature)
     if not features:
         raise NothingYetError(
-            f"there is no column to predict {options.target!r} from: every other one is empty or "
-            "dropped"
+            f"no column is left to predict {options.target!r} from: all others are empty or dropped"
         )
     task, target_kind = _task(table, options)
     return Columns(
@@ -111,15 +110,17 @@ def _task(table: Any, options: Options) -> tuple[str, str]:
     if kind is None:
         if options.task is None:
             raise NothingYetError(
-                f"none of the first {len(table)} rows has a value in column {name!r}, so the task "
-                "cannot be inferred: set task to classify or regress"
+                f"column {name!r} has no value in the first {len(table)} rows, so the task cannot "
+                "be inferred: set task to classify or regress"
             )
         return options.task, TEXT if options.task == CLASSIFY else NUMBER
     if kind == LIST:
-        raise ColumnError(f"column {name!r} holds lists, which cannot be predicted")
+        raise ColumnError(f"column {name!r} contains lists, which cannot be predicted")
     if kind != NUMBER:
         if options.task == REGRESS:
-            raise ColumnError(f"column {name!r} holds {kind} values, and regression needs numbers")
+            raise ColumnError(
+                f"column {name!r} contains {kind} values, but regression requires numbers"
+            )
         return CLASSIFY, BOOLEAN if kind == BOOLEAN else TEXT
     numbers = numbers[np.isfinite(numbers)]
     whole = bool((numbers == np.floor(numbers)).all()) and bool((np.abs(numbers) <= 2**53).all())

@@ -113,9 +113,11 @@ class Columns:
         )
         names = [feature.name for feature in columns.features]
         if len(set(names)) != len(names) or columns.width < 1:
-            raise ValueError("its features are not distinct, or none")
+            raise ValueError("its features are empty or not unique")
         if columns.task == REGRESS and columns.target_kind != NUMBER:
-            raise ValueError(f"its target is {columns.target_kind}, and regression needs numbers")
+            raise ValueError(
+                f"its target is {columns.target_kind}, but regression requires numbers"
+            )
         return columns
 
     # Rows
@@ -155,7 +157,7 @@ class Columns:
                 other = ~np.isnan(numbers) & (
                     (numbers != np.floor(numbers)) | (np.abs(numbers) > LARGEST_INTEGER)
                 )
-            report(other, "is not a whole number, unlike the values before it")
+            report(other, "is not an integer, but the earlier values are")
         known = np.isfinite(numbers)
         known[list(problems)] = False
         numbers = np.where(known, numbers, 0.0)

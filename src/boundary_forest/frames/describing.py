@@ -36,7 +36,7 @@ def describe(columns: Columns) -> tuple[str, ...]:
         named = [f"{f.name} ({len(f.categories)}{' and other' * f.other})" for f in others]
         lines.append(f"{_count(others, 'column')} one-hot encoded: {listed(named, 12)}")
     n = columns.warmup
-    lines.append(f"decided from the first {n:,} rows" if n > 1 else "decided from the first row")
+    lines.append(f"inferred from the first {n:,} rows" if n > 1 else "inferred from the first row")
     if columns.missing != "error":
         effect = {
             "mean": "missing values are replaced by the mean",
@@ -53,7 +53,7 @@ def warnings_about(columns: Columns, table: Any) -> list[str]:
     different = len(np.unique(labels.y[labels.known]))
     n = int(labels.known.sum())
     if n > 1 and different == 1:
-        found.append(f"column {columns.target!r} has one value in the first {n:,} rows")
+        found.append(f"column {columns.target!r} has only one value in the first {n:,} rows")
     elif columns.task == CLASSIFY and different > MANY_CLASSES:
         found.append(
             f"column {columns.target!r} has {different:,} classes in the first {n:,} rows: is it "
@@ -68,7 +68,7 @@ def _about(feature: Feature, columns: Columns, table: Any) -> Iterator[str]:
     values = column_in(columns_of(table, [name]), name, len(table))
     if feature.kind == NUMBER:
         if _counts_rows(as_numbers(values, columns.dialect)[0]):
-            yield f"column {name!r} looks like a row number: drop it, or name it as the id"
+            yield f"column {name!r} looks like a row number: drop it, or use it as the id"
         return
     if feature.kind != TEXT:
         return
@@ -77,14 +77,12 @@ def _about(feature: Feature, columns: Columns, table: Any) -> Iterator[str]:
     if hint is not None:
         misfit = as_numbers(texts)[1]
         odd = texts[0 if misfit is None else int(misfit.argmax())].as_py()
-        yield f"column {name!r} has categories such as {odd!r}; {hint} to read numbers"
+        yield f"column {name!r} has categories such as {odd!r}; {hint} to read them as numbers"
     elif len(feature.categories) > MANY_CATEGORIES:
         different = len(texts.unique())
-        each = "each encoded as a feature"
+        each = "and each is encoded as a feature"
         if feature.other:
-            each = (
-                f"of which the {len(feature.categories):,} most frequent are features of their own"
-            )
+            each = f"and only the {len(feature.categories):,} most frequent are encoded separately"
         yield f"column {name!r} has {different:,} categories, {each}: drop it if it identifies rows"
 
 

@@ -48,14 +48,14 @@ class Dialect:
         if self.thousands is not None and self.thousands not in THOUSANDS:
             raise ColumnError(f"thousands must be one of {THOUSANDS}, got {self.thousands!r}")
         if self.thousands == self.point:
-            raise ColumnError(f"decimal and thousands are both {self.point!r}: set one of them")
+            raise ColumnError(f"decimal and thousands must differ, got {self.point!r} for both")
         if self.encoding is not None:
             try:
                 codecs.lookup(self.encoding)
             except LookupError:
                 raise ColumnError(
-                    f"there is no encoding {self.encoding!r}; utf-8, utf-16, latin-1 and cp1252 "
-                    "are common"
+                    f"unknown encoding {self.encoding!r}; common encodings are utf-8, utf-16, "
+                    "latin-1 and cp1252"
                 ) from None
 
     @property

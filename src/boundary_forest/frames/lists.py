@@ -34,4 +34,4 @@ def usual_length(values: Any) -> int:
 
 def no_list(width: int) -> str:
     """Return what is wrong with a value that is not a list of this length."""
-    return f"is not a list of {width} numbers, unlike the values before it"
+    return f"is not a list of {width} numbers, but the earlier values are"

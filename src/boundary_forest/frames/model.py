@@ -67,11 +67,12 @@ class FrameModel:
         """
         columns = Columns.from_json(attachments[FRAME])
         if forest.label_policy is not _ESTIMATORS[columns.task].label_policy:
-            raise ValueError(f"a {type(forest).__name__} does not {columns.task}")
+            raise ValueError(f"a {type(forest).__name__} cannot {columns.task}")
         n_features = getattr(forest, "n_features_in_", columns.width)
         if n_features != columns.width:
             raise ValueError(
-                f"its columns give {columns.width} numbers, and the forest has {n_features}"
+                f"its columns encode to {columns.width} numbers, but the forest has "
+                f"{n_features} features"
             )
         return cls(forest, columns)
 

@@ -24,7 +24,7 @@ def no_column(name: str, names: Sequence[str]) -> ColumnError:
     if close:
         return ColumnError(f"there is no column {name!r}; did you mean {alike[close[0]]!r}?")
     values = sum(_is_number(name) for name in names) > len(names) / 2
-    hint = ", which look like values: --no-header if the first line names no columns"
+    hint = ", which look like values: use --no-header if the first line has no column names"
     shown = f"the columns are {listed(names)}{hint if values else ''}"
     return ColumnError(f"there is no column {name!r}; {shown}")
 

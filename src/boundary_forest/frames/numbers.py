@@ -15,7 +15,7 @@ from boundary_forest.estimators.element_type import LARGEST_INTEGER
 from boundary_forest.frames.dialect import PLAIN, Dialect
 from boundary_forest.frames.values import mask_of, without_nothing
 
-NO_NUMBER = "is not a number, unlike the values before it"
+NO_NUMBER = "is not a number, but the earlier values are"
 _CURRENCY = "[$€£¥]"
 _INTEGER = re.compile(r"[+-]?\d+$")
 # How numbers may be written other than plainly, the stricter one first: 1,234 is taken for
@@ -83,8 +83,8 @@ def why_no_number(value: Any, dialect: Dialect = PLAIN) -> str:
         text = value.strip()
         if _INTEGER.match(text):
             return (
-                "is an integer beyond 2**53, where float64 does not hold every integer: scale or "
-                "encode it first"
+                "is beyond 2**53, so that float64 cannot represent it exactly: scale or encode it "
+                "first"
             )
         hint = dialect_hint(pa.array([text])) if dialect.is_plain else None
         if hint is not None:

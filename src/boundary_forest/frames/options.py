@@ -67,7 +67,9 @@ class Options:
                 raise no_column(name, names)
         for name in self.numbers:
             if name in self.categories:
-                raise ColumnError(f"column {name!r} is to hold numbers and to hold categories")
+                raise ColumnError(
+                    f"column {name!r} is given both as numbers and as categories: choose one"
+                )
 
     def kind_of(self, name: str, values: Any) -> tuple[str | None, NDArray[np.float64]]:
         """Return the kind of a column, as specified or inferred, and the numbers that it holds."""

@@ -28,8 +28,8 @@ from boundary_forest.frames.times import NO_TIME, as_times
 from boundary_forest.frames.values import as_booleans, as_plain, as_texts, columns_of, mask_of
 
 LARGEST = 1e18  # its square is a float32
-TOO_LARGE = "is too large compared with the values before it"
-NEITHER = "is neither true nor false, unlike the values before it"
+TOO_LARGE = "is too large compared with the earlier values"
+NEITHER = "is neither true nor false, but the earlier values are"
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def report_values(
     def problem(i: int) -> Problem:
         value = values[i].as_py()
         what = why if isinstance(why, str) else why(value)
-        return Problem(name, f"{_shown(value)} {what}", misfit=misfit)
+        return Problem(name, f"has {_shown(value)}, which {what}", misfit=misfit)
 
     if where is not None:
         _report(problems, where, problem)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from boundary_forest.frames.values import INSTANT, mask_of, without_nothing
 
-NO_TIME = "is not a time, unlike the values before it"
+NO_TIME = "is not a time, but the earlier values are"
 _CLOCK = r"\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?"
 _ZONE = r"(?:Z|[+-]\d{2}(?::?\d{2})?)"
 _TIME = rf"^(?:\d{{4}}-\d{{2}}-\d{{2}}(?:[T ](?:\d{{2}}|{_CLOCK}){_ZONE}?)?|{_CLOCK})$"

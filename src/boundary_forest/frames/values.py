@@ -47,8 +47,8 @@ def as_plain(column: Any, name: str) -> Any:
     if is_list(kind) and _is_number(kind.value_type):
         return _lists(column, name)
     raise ColumnError(
-        f"column {name!r} holds {kind}; only numbers, text, booleans, times and lists of numbers "
-        f"can be used: drop {name!r}"
+        f"column {name!r} contains {kind}, but only numbers, text, booleans, times and lists of "
+        f"numbers are supported: drop {name!r}"
     )
 
 
@@ -69,8 +69,8 @@ def _lists(column: Any, name: str) -> Any:
         return pc.cast(column, LIST, safe=safe)
     except pa.ArrowInvalid as error:
         raise ColumnError(
-            f"column {name!r} has integers beyond 2**53, where float64 does not hold every "
-            "integer: scale or encode them first"
+            f"column {name!r} contains integers beyond 2**53, which float64 cannot represent "
+            "exactly: scale or encode them first"
         ) from error
 
 
@@ -132,7 +132,7 @@ def joined(tables: list[Any]) -> Any:
         kinds = {part.type for part in parts} - {pa.null()}
         if len(kinds) > 1 and LIST in kinds:
             raise ColumnError(
-                f"column {name!r} holds lists in some rows and other values in others: drop it"
+                f"column {name!r} contains lists in some rows and other values in others: drop it"
             )
         kind = pa.string() if len(kinds) > 1 else next(iter(kinds), pa.null())
         same = [part if part.type == kind else pc.cast(part, kind) for part in parts]
@@ -156,7 +156,7 @@ def as_table(frame: Any) -> Any:
     if hasattr(frame, "columns") and hasattr(frame, "items"):
         return pa.table({str(name): _of_series(series) for name, series in frame.items()})
     raise TypeError(
-        "rows must be a frame of pandas, polars or pyarrow, or a list of dicts, got "
+        "rows must be a pandas, polars or pyarrow table or a list of dicts, got "
         f"{type(frame).__name__}"
     )
 

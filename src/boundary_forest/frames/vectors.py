@@ -78,20 +78,23 @@ class VectorColumns:
         self._known = list(schema.names)
         self._dialect = dialect
         self.id = None if id is None else self._there(id, "the ids")
-        self.names = [self._there(name, "the positions") for name in vector]
+        self.names = [self._there(name, "the vectors") for name in vector]
         kinds = {field.name: _value_type(field.type) for field in schema}
         lists = [name for name, kind in kinds.items() if is_list(kind) and name != id]
         if not self.names:
             self.names = self._found(lists)
         self.is_list = self.names[0] in lists
         if self.is_list and len(self.names) > 1:
-            raise ColumnError(f"column {self.names[0]!r} holds lists, and is a position by itself")
+            raise ColumnError(
+                f"column {self.names[0]!r} contains lists, so no other column can be part of the "
+                "vectors"
+            )
         for name in self.names:
             _check_numbers(name, kinds[name], is_list_column=self.is_list)
         self.width = width
         if not self.is_list and width not in (None, len(self.names)):
             raise ColumnError(
-                f"a position has {width} numbers, and there are {len(self.names)} columns: "
+                f"vectors have {width} numbers, but {len(self.names)} columns are given: "
                 f"{_listed(self.names)}"
             )
 
@@ -106,11 +109,11 @@ class VectorColumns:
         """Return the columns of positions if nobody has named them."""
         if len(lists) > 1:
             raise ColumnError(
-                f"columns {_listed(lists)} hold lists: name the one that has the positions"
+                f"columns {_listed(lists)} contain lists: choose the one with the vectors"
             )
         names = lists or [name for name in self._known if name != self.id]
         if not names:
-            raise ColumnError("there is no column of positions")
+            raise ColumnError("there is no column with vectors")
         return names
 
     def read(self, table: Any) -> Positions:
@@ -122,7 +125,7 @@ class VectorColumns:
             column = _column(table, self.id)
             _check_ids(self.id, column.type)
             for place in np.flatnonzero(mask_of(column.is_null())).tolist():
-                bad.setdefault(place, f"column {self.id!r} is missing, so that it has no id")
+                bad.setdefault(place, f"it has no id: column {self.id!r} is missing")
                 good[place] = False
             ids = column.filter(pa.array(good)).to_pylist()
         return Positions(X[good], ids, np.flatnonzero(good), bad)
@@ -139,7 +142,7 @@ class VectorColumns:
         for place in np.flatnonzero(~fits).tolist():
             length = lengths[place].as_py()
             bad[place] = f"column {name!r} " + (
-                "is missing" if length is None else f"has {length} numbers, not {self.width}"
+                "is missing" if length is None else f"has {length} numbers instead of {self.width}"
             )
         flat = column.filter(pa.array(fits)).flatten()
         values = _plain_numbers(flat).reshape(-1, self.width)
@@ -148,9 +151,9 @@ class VectorColumns:
         if flat.null_count:
             missing = np.zeros(X.shape, dtype=bool)
             missing[fits] = mask_of(flat.is_null()).reshape(-1, self.width)
-            _note(np.any(missing, axis=1), f"column {name!r} lacks one of its numbers", fits, bad)
+            _note(np.any(missing, axis=1), f"column {name!r} has a missing number", fits, bad)
         finite = np.all(np.isfinite(X), axis=1)
-        _note(~finite, f"column {name!r} has a NaN or infinity", fits, bad)
+        _note(~finite, f"column {name!r} contains NaN or infinity", fits, bad)
         return X, fits
 
     def _width_of(self, name: str, column: Any) -> int:
@@ -159,10 +162,10 @@ class VectorColumns:
         if pa.types.is_fixed_size_list(column.type):
             usual = column.type.list_size
         if self.width is None and usual == 0 and len(column):
-            raise ColumnError(f"column {name!r} has no numbers in its lists")
+            raise ColumnError(f"column {name!r} contains only empty lists")
         if self.width is not None and usual not in (0, self.width):
             raise ColumnError(
-                f"column {name!r} holds lists of {usual} numbers, and a position has {self.width}"
+                f"column {name!r} contains lists of {usual} numbers, but vectors have {self.width}"
             )
         return usual if self.width is None else self.width
 
@@ -232,21 +235,21 @@ def _check_numbers(name: str, kind: Any, *, is_list_column: bool) -> None:
     else:
         what = ""
         if is_list_column and not pa.types.is_null(inner):
-            raise ColumnError(f"column {name!r} holds {kind} in some rows, and lists in others")
+            raise ColumnError(f"column {name!r} contains {kind} in some rows and lists in others")
     numbers = pa.types.is_integer(inner) or pa.types.is_floating(inner)
     numbers = numbers or pa.types.is_decimal(inner) or pa.types.is_null(inner)
     text = pa.types.is_string(inner) or pa.types.is_large_string(inner)
     if numbers or (not what and (text or pa.types.is_boolean(inner))):
         return
     raise ColumnError(
-        f"column {name!r} holds {what}{inner}, and positions are lists of numbers, or columns of "
-        "numbers: name those that are"
+        f"column {name!r} contains {what}{inner}, but vectors must be lists of numbers or columns "
+        "of numbers: choose other columns"
     )
 
 
 def _check_ids(name: str, kind: Any) -> None:
     if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_null(kind)):
-        raise ColumnError(f"column {name!r} holds {kind}, and ids are integers or text")
+        raise ColumnError(f"column {name!r} contains {kind}, but ids must be integers or text")
 
 
 def _listed(names: list[str]) -> str:

@@ -40,9 +40,7 @@ class Opened:
 def open_model(settings: Settings) -> Opened:
     """Return what a session with these settings starts with."""
     if settings.cluster is not None and settings.durable is not None:
-        raise StreamError(
-            "a durable folder holds a forest of this process: use it without a cluster"
-        )
+        raise StreamError("a durable folder cannot be combined with a cluster: use one of the two")
     connect(settings.cluster)
     if settings.durable is None:
         return Opened(_loaded(settings), Progress())
@@ -78,8 +76,8 @@ def _loaded(settings: Settings) -> FrameModel | None:
     model = load(settings.load)
     if not isinstance(model, FrameModel):
         raise StreamError(
-            f"{settings.load} holds a {type(model).__name__} that does not take raw rows: it was "
-            "not saved by boundary-forest stream or fit"
+            f"{settings.load} contains a {type(model).__name__} that does not accept raw rows: "
+            "use a model saved by boundary-forest stream or fit"
         )
     settings.check_parameters(model.forest.get_params())
     if settings.threads is not None:
@@ -93,7 +91,10 @@ def _resumed(settings: Settings, lock: FolderLock) -> Opened:
     forest = open_durable(lock.path, redo=not settings.live, snapshot_bytes=None, lock=lock)
     try:
         if FRAME not in forest.attachments:
-            raise StreamError(f"{lock.path} holds a forest that does not take raw rows")
+            raise StreamError(
+                f"{lock.path} contains a forest that does not accept raw rows: use a folder "
+                "created by boundary-forest stream --durable"
+            )
         settings.check_parameters(forest.get_params())
         forest.set_params(n_jobs=settings.threads)
         progress = progress_in(forest)

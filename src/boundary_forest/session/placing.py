@@ -31,7 +31,7 @@ def connect(address: str | None) -> None:
     try:
         ray.init(**where, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, ValueError) as error:
-        raise StreamError(f"there is no Ray cluster at {address}: {error}") from error
+        raise StreamError(f"cannot connect to a Ray cluster at {address}: {error}") from error
 
 
 def placed(forest: Any, address: str | None) -> Any:

@@ -10,7 +10,7 @@ from boundary_forest.session.problems import StreamError
 from boundary_forest.session.sources.batches import Batch
 from boundary_forest.session.tracing import Trace
 
-WHAT_TO_DO = "resume with the source as it was, or begin another folder"
+WHAT_TO_DO = "resume with the original source, or use another --durable folder"
 
 
 class Retraced:
@@ -41,7 +41,7 @@ class Retraced:
         learner.retrace(batch, self._found)
         if self._reached == self._last and self._found != self._expected:
             raise StreamError(
-                f"{name}: its first {self._last:,} rows are not those that were learned: "
+                f"{name}: the first {self._last:,} rows differ from those that were learned: "
                 f"{WHAT_TO_DO}"
             )
 
@@ -49,6 +49,6 @@ class Retraced:
         """Raise StreamError if the source ends before the last row that was used."""
         if 0 < self._reached < self._last:
             raise StreamError(
-                f"{name}: it has {self._reached:,} rows, and {self._last:,} were learned of it: "
+                f"{name} has {self._reached:,} rows, but {self._last:,} of its rows were learned: "
                 f"{WHAT_TO_DO}"
             )

@@ -232,7 +232,7 @@ class Session:
         target = self.target or default_target
         if target is None:
             hint = f"; the columns are {listed(names)}" if names else ""
-            raise StreamError(f"target is needed, the column to predict{hint}")
+            raise StreamError(f"target is required, the column to predict{hint}")
         if model is None:
             options = settings.options(target)
         else:
@@ -241,7 +241,9 @@ class Session:
         if names is not None:
             options.check(names if settings.learning else [*names, target])
             if not options.feature_names(names):
-                raise StreamError(f"there is no column to predict {target!r} from: all are dropped")
+                raise StreamError(
+                    f"no column is left to predict {target!r} from: all others are dropped"
+                )
         self._learner = Learner(
             options,
             settings.forest_parameters(),

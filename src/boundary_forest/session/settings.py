@@ -82,8 +82,8 @@ class Settings:
         most, n_trees = parameters.get("max_stored"), parameters.get("n_estimators", 50)
         if most is not None and most < 4 * n_trees:
             raise StreamError(
-                f"max_stored must be at least 4 for each of the {n_trees} trees, got {most}: store "
-                "more, or grow fewer trees"
+                f"max_stored must be at least {4 * n_trees} (4 for each of {n_trees} trees), got "
+                f"{most}: store more rows, or use fewer trees"
             )
         return parameters
 

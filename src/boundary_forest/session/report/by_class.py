@@ -37,8 +37,8 @@ def class_table(scores: Sequence[ClassScore]) -> ClassTable | None:
     if not scores:
         return None
     largest = sorted(scores, key=lambda scored: (-scored.rows, scored.name))[:MOST]
-    note = "Precision: of the rows answered so, those that are; recall: of the rows that are, "
-    note += "those answered so; F1 is their harmonic mean."
+    note = "Precision: the share of a class's predictions that are right. Recall: the share of its "
+    note += "rows that are predicted right. F1: their harmonic mean."
     if len(scores) > MOST:
         note += f" The largest {MOST} of {count(len(scores))} classes."
     return ClassTable(note, [_line(scored) for scored in by_value(largest, lambda s: s.name)])

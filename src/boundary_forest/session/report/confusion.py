@@ -94,7 +94,7 @@ def confusion_matrix(
     upright = max(map(len, classes), default=0) <= (5 if density == "written" else 2)
     return Matrix(
         title=f"{len(classes)} classes" if len(classes) != 1 else "One class",
-        note="A row for each true class, a column for each answer"
+        note="One row per true class, one column per predicted class"
         + (", since the stream was resumed." if resumed else "."),
         kind=f"confusion {density}" + ("" if upright else " turned"),
         style=_measures(classes, max(confusion.values())),

@@ -98,13 +98,16 @@ def note(examples: Sequence[HardExample], last: Snapshot) -> str:
     """Return how to read the cards, or why there are none."""
     if not examples:
         wrong = last.error if last.task == "classify" else last.mae
-        return "None since the stream was resumed." if wrong else "None: no answer was wrong."
+        return "None since the stream was resumed." if wrong else "None: no prediction was wrong."
     if examples[0].residual is not None:
-        how = "Blue is the truth, orange the answer; the ticks are what the trees found."
+        how = (
+            "Blue is the true value, orange the prediction; the ticks are the values that the "
+            "trees found."
+        )
     else:
-        how = "The bar is the vote: each class's share of the trees' weight."
+        how = "The bar is the vote: each class's share of the trees' weights."
     if examples[-1].in_warmup:
-        how += " Rows of the warm-up come last: the nearest row before them decided alone."
+        how += " Rows of the warm-up come last: each was predicted by its nearest neighbour alone."
     return how
 
 

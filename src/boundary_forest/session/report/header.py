@@ -45,7 +45,7 @@ def header(last: Snapshot) -> Header:
     return Header(
         title=last.source,
         sentence=f"{task} of a stream: {counted(last.rows, 'row')} in {duration(last.seconds)}, "
-        "each answered before it was learned.",
+        "each predicted before it was learned.",
         quality=_of_classes(last) if is_classification else _of_numbers(last),
         costs=_costs(last),
         exceptions=_exceptions(last),
@@ -59,23 +59,23 @@ def _of_classes(last: Snapshot) -> list[Tile]:
         Tile("error", percent(last.error), f"{percent(last.recent_error)} recently"),
         Tile("accuracy", percent(last.accuracy), f"majority {majority}, no change {no_change}"),
         Tile("Cohen's kappa", score(last.kappa), "0 is chance, 1 is perfect"),
-        Tile("F1", score(last.macro_f1), "the mean of all classes"),
-        Tile("log-loss", number(last.log_loss, 3), "nats; 0 is perfect"),
+        Tile("F1", score(last.macro_f1), "mean over all classes"),
+        Tile("log-loss", number(last.log_loss, 3), "in nats; 0 is perfect"),
     ]
 
 
 def _of_numbers(last: Snapshot) -> list[Tile]:
     return [
         Tile("mean absolute error", number(last.mae), f"{number(last.recent_mae)} recently"),
-        Tile("RMSE", number(last.rmse), "the root of the mean square"),
+        Tile("RMSE", number(last.rmse), "root mean squared error"),
         Tile("R²", score(last.r2), f"{score(last.recent_r2)} recently"),
     ]
 
 
 def _costs(last: Snapshot) -> list[Tile]:
-    kept = f"{percent(last.stored / last.learned)} kept" if last.learned else ""
-    nodes = f"{count(round(last.nodes_per_tree))} nodes each" if last.trees else "none planted yet"
-    process = f"{size(last.memory_bytes)} the process's peak"
+    kept = f"{percent(last.stored / last.learned)} of the rows learned" if last.learned else ""
+    nodes = f"{count(round(last.nodes_per_tree))} nodes each" if last.trees else "no trees yet"
+    process = f"process peak {size(last.memory_bytes)}"
     return [
         Tile("rows per second", rate(last.rows_per_s), f"{rate(last.recent_rows_per_s)} recently"),
         Tile("examples stored", count(last.stored), kept),
@@ -89,9 +89,9 @@ def _exceptions(last: Snapshot) -> str:
     found = [
         f"{count(n)} {kind}"
         for n, kind in (
-            (last.unlabelled, "rows without a label, answered but not learned"),
-            (last.bad, "bad rows, skipped"),
-            (last.unseen_categories, "values in categories that the warm-up did not have"),
+            (last.unlabelled, "rows without a label (predicted, but not learned)"),
+            (last.bad, "bad rows (skipped)"),
+            (last.unseen_categories, "values in categories that did not occur in the warm-up"),
         )
         if n
     ]

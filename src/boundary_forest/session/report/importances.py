@@ -41,7 +41,7 @@ def column_importances(recorded: Sequence[tuple[int, dict[str, float]]]) -> Impo
     bars = [(name, now[name]) for name in ranked[:MOST_BARS]]
     largest = max(share for _, share in bars) or 1.0
     return Importances(
-        note="Each column's weight in the distance times its variance, as a share of all.",
+        note="The weight of each column in the distance times its variance, as a share of all.",
         bars=[
             Bar(name, percent(share), f"width:{100 * share / largest:.4g}%") for name, share in bars
         ],
@@ -70,7 +70,7 @@ def _over_time(recorded: Sequence[tuple[int, dict[str, float]]]) -> Chart:
         for name, color in zip(names, COLORS, strict=False)
     ]
     return line_chart(
-        "How it changed",
+        "Importance over time",
         [rows for rows, _ in steps],
         curves,
         write=percent,
@@ -79,12 +79,12 @@ def _over_time(recorded: Sequence[tuple[int, dict[str, float]]]) -> Chart:
         x_tick=short,
         x_write=lambda x: f"{counted(round(x), 'row')} learned",
         group="importances",
-        note=f"Those that were largest at some time, looked at {_when(recorded)}.",
+        note=f"The columns that were most important at some time, recorded {_when(recorded)}.",
     )
 
 
 def _when(recorded: Sequence[tuple[int, dict[str, float]]]) -> str:
     """Return when they were; a forest that forgets learns weights at regular intervals, too."""
     if all(rows == last_decision(rows) for rows, _ in recorded[:-1]):
-        return "whenever the rows have doubled"
-    return "as often as they are learned, or as there is room for"
+        return "whenever the number of rows had doubled"
+    return "when the weights were learned"

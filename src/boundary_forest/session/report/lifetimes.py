@@ -63,15 +63,16 @@ def lifetimes(snapshots: Sequence[Snapshot]) -> Forgetting | None:
     groups = seen[-1][1].lifetimes
     values = [v for group in groups if (v := _recent(group, classes)) is not None]
     return Forgetting(
-        note="For how many rows a tree answers before another takes its place; how many rows ago "
-        "the oldest one came that it has stored, from the youngest tree to the oldest; how often "
-        "trees were replaced; and how good each is alone, over about the last 100 rows.",
+        note="Lifetime: the number of rows after which a tree is replaced. Age: how many rows ago "
+        "the oldest example in a tree arrived, from the youngest tree to the oldest. Renewals: how "
+        "many trees were replaced. The last column is the mean of single trees over about the "
+        "last 100 rows.",
         recent="accuracy" if classes else "RMSE",
         lines=[_line(group, classes, max(values, default=0.0)) for group in groups],
         charts=[*_quality(seen, classes), _renewals(seen)],
-        votes_note="When each of the rules was in use by which the trees' answers are weighed, "
-        "and in what share of the rows. The rule that made the fewest mistakes over about the "
-        "last 500 rows answers the next.",
+        votes_note="The rules that weight the trees' predictions, when each was in use, and for "
+        "what share of the rows. The rule with the fewest mistakes over about the last 500 rows "
+        "predicts the next row.",
         strips=_strips(seen, snapshots[-1].rows, classes),
     )
 
@@ -81,7 +82,7 @@ def _recent(group: Lifetime, classes: bool) -> float | None:
 
 
 def _name(group: Lifetime) -> str:
-    return "for ever" if group.lifetime is None else f"{count(group.lifetime)} rows"
+    return "unlimited" if group.lifetime is None else f"{count(group.lifetime)} rows"
 
 
 def _line(group: Lifetime, classes: bool, largest: float) -> Line:
@@ -130,8 +131,8 @@ def _quality(seen: Seen, classes: bool) -> list[Chart]:
             curves,
             percent if classes else number,
             (lambda v: f"{100 * v:.4g} %") if classes else short,
-            note="Of single trees, mean by lifetime. Where short-lived trees are better, what "
-            "came long ago is no longer true.",
+            note="Mean of single trees by lifetime. If short-lived trees are better, the stream "
+            "has drifted.",
             zero=False,
             class_="half",
         )
@@ -151,8 +152,7 @@ def _renewals(seen: Seen) -> Chart:
         [Curve("trees replaced", [t.renewals for _, t in seen], "green", area=True)],
         lambda v: count(round(v)),
         short,
-        note="By successors that had learned beside them, or grown anew with other weights of "
-        "columns.",
+        note="Trees replaced at the end of their lifetime, or rebuilt with new column weights.",
         class_="half",
     )
 

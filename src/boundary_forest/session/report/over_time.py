@@ -20,7 +20,7 @@ from boundary_forest.session.wording import (
 )
 
 WIDE = 8  # the largest error by the smallest, from which on the axis is logarithmic
-RECENTLY = "recent is over the latest 1,000 answers"
+RECENTLY = "recent: the last 1,000 predictions"
 LOGARITHMIC = " The axis is logarithmic."
 
 
@@ -47,9 +47,9 @@ def _error(points: Sequence[Point | Snapshot]) -> Chart:
         curves,
         write=percent,
         tick=lambda v: f"{100 * v:.4g} %",
-        note="The share of rows that were answered wrongly, each before it was learned; "
-        f"{RECENTLY}. Dashed, what one would get wrong by answering with the most frequent class "
-        "of the rows before, or with the label of the last." + (LOGARITHMIC if log else ""),
+        note=f"Share of wrong predictions, each made before the row was learned; {RECENTLY}. "
+        "Dashed: the error of always predicting the most frequent class so far, or the "
+        "previous label." + (LOGARITHMIC if log else ""),
         class_="wide",
         log=log,
     )
@@ -65,8 +65,8 @@ def _mae(points: Sequence[Point | Snapshot]) -> Chart:
         ],
         write=number,
         tick=short,
-        note="The mean distance between answer and truth, each row before it was learned; "
-        f"{RECENTLY}.",
+        note="Mean difference between prediction and true value, each predicted before the row was "
+        f"learned; {RECENTLY}.",
         class_="half",
     )
 
@@ -81,7 +81,7 @@ def _r2(points: Sequence[Point | Snapshot]) -> Chart:
         ],
         write=score,
         tick=lambda v: f"{v:.4g}",
-        note="The share of the target's variance that the answers explain; 1 is perfect.",
+        note="Share of the target's variance that the predictions explain; 1 is perfect.",
         zero=False,
         class_="half",
     )
@@ -102,7 +102,7 @@ def speed(snapshots: Sequence[Snapshot]) -> Chart:
         ],
         write=lambda v: f"{rate(v)} rows/s",
         tick=short,
-        note="Rows answered and learned per second.",
+        note="Rows predicted and learned per second.",
     )
 
 
@@ -119,7 +119,7 @@ def storage(snapshots: Sequence[Snapshot]) -> list[Chart]:
             ],
             write=lambda v: count(round(v)),
             tick=short,
-            note="A row is stored only where a tree would have answered it wrongly.",
+            note="A tree stores a row only if it would have predicted it wrongly.",
         ),
         _chart(
             snapshots,
@@ -127,8 +127,8 @@ def storage(snapshots: Sequence[Snapshot]) -> list[Chart]:
             [Curve("forest", [s.forest_bytes for s in snapshots], "violet", area=True)],
             write=size,
             tick=lambda v: f"{v / unit:.4g} {name}",
-            note="The trees and the examples that are stored. The whole process had "
-            f"{size(snapshots[-1].memory_bytes)} at its peak, libraries included.",
+            note="Memory of the trees and the stored examples. The process needed at most "
+            f"{size(snapshots[-1].memory_bytes)}, including libraries.",
         ),
     ]
 

@@ -88,9 +88,9 @@ def _sections(history: History) -> dict[str, Any]:
         "forgetting": lifetimes(snapshots),
         "growth": [over_time.speed(snapshots), *over_time.storage(snapshots)],
         "trees": tree_shapes(history.tree_depths),
-        "hardest_title": "The hardest rows: confident and wrong"
+        "hardest_title": "Hardest rows: confident but wrong"
         if is_classification
-        else "The hardest rows: the largest differences",
+        else "Hardest rows: largest errors",
         "hardest_note": hardest.note(history.hardest, last),
         "cards": [hardest.card(example) for example in history.hardest],
         "choices": last.choices,

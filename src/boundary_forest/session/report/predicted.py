@@ -90,8 +90,8 @@ def _scatter(pairs: list[Pair]) -> Scatter:
     left_out = len(pairs) - len(inside)
     few = len(inside) <= FEW
     return Scatter(
-        note="On the dashed line an answer is right; above it, too large. "
-        f"A sample of {count(len(pairs))} rows"
+        note="On the dashed line, a prediction is right; above it, too large. A sample of "
+        f"{count(len(pairs))} rows"
         + (f", {count(left_out)} of them outside the plot." if left_out else "."),
         label=f"Predicted against true values of {count(len(inside))} rows",
         grid=grid,
@@ -174,7 +174,7 @@ def _differences(pairs: list[Pair]) -> Histogram:
     middle = number(_quantile(errors, 0.5), 3)
     tenth, ninetieth = number(_quantile(errors, 0.1), 3), number(_quantile(errors, 0.9), 3)
     return Histogram(
-        note=f"Eight in ten lie between {tenth} and {ninetieth}; the median is {middle}.",
+        note=f"80 % of the differences lie between {tenth} and {ninetieth}; median {middle}.",
         bars=bars,
         marks=marks(Axis(-reach, reach), short, "left", 4),
     )

@@ -49,8 +49,8 @@ def reliability(bins: Sequence[Bin]) -> Reliability | None:
     scale = Axis(0.0, 1.0)
     points = [(WIDE * found.confidence, HIGH * (1 - found.accuracy)) for found in bins]
     return Reliability(
-        note="On the dashed line, answers are right as often as their confidence says; above it, "
-        f"more often. {percent(apart)} apart in the mean. Larger: more rows.",
+        note="On the dashed line, predictions are right as often as their confidence says; above "
+        f"it, more often. Mean gap: {percent(apart)}. Larger dots: more rows.",
         label="Accuracy against confidence: "
         + "; ".join(f"{percent(b.confidence)} {percent(b.accuracy)}" for b in bins),
         grid="".join(f"M0 {HIGH * t:.5g}H{WIDE}M{WIDE * t:.5g} 0V{HIGH}" for t in scale.ticks()),

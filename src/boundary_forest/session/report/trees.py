@@ -42,7 +42,8 @@ def tree_shapes(depths: Sequence[Sequence[int]]) -> Shapes | None:
     shapes = [_silhouette(i, tree, widest, deepest) for i, tree in enumerate(trees[:SHOWN])]
     shown = f"The first {SHOWN} of {count(len(trees))} trees. " if len(trees) > SHOWN else ""
     return Shapes(
-        note=shown + "From the root down, as wide as there are nodes at each depth.",
+        note=shown
+        + "Each shape is a tree, root on top; its width is the number of nodes at each depth.",
         style=f"--trees:{min(20, max(4, len(shapes)))}",
         silhouettes=shapes,
         by_depth=_by_depth(trees),
@@ -82,8 +83,8 @@ def _by_depth(trees: Sequence[Sequence[int]]) -> Chart:
     nodes = [sum(tree) for tree in trees]
     means = [sum(row) / len(row) for row in at]
     note = (
-        f"{number(sum(nodes) / len(nodes), 3)} nodes a tree, from {count(min(nodes))} to "
-        f"{count(max(nodes))}; the deepest has depth {deepest - 1}."
+        f"{number(sum(nodes) / len(nodes), 3)} nodes per tree on average, from "
+        f"{count(min(nodes))} to {count(max(nodes))}; largest depth {deepest - 1}."
     )
     return line_chart(
         "Nodes at each depth",

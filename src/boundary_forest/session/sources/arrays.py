@@ -36,9 +36,11 @@ def lines_of_array(name: str, blocks: Iterator[bytes]) -> Iterator[bytes]:
         if lines:
             yield "".join(lines).encode()
         if len(text) > LONGEST_LINE:
-            raise StreamError(f"{name}: a JSON object does not end")
+            raise StreamError(
+                f"{name}: a JSON object does not end within {LONGEST_LINE:,} characters"
+            )
     if not ended or text.strip() != "]":
-        raise StreamError(f"{name} is not a JSON array: it goes wrong at {text[:40]!r}")
+        raise StreamError(f"{name} is not a valid JSON array: unexpected {text[:40]!r}")
 
 
 def _next(name: str, text: str, begin: int) -> int:
@@ -47,6 +49,6 @@ def _next(name: str, text: str, begin: int) -> int:
     begin = begin if between is None else between.end()
     if begin < len(text) and text[begin] not in "{]":
         raise StreamError(
-            f"{name} is a JSON array, but not of objects: {text[begin : begin + 40]!r}"
+            f"{name} must be a JSON array of objects, got {text[begin : begin + 40]!r}"
         )
     return begin

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from boundary_forest.session.problems import StreamError
 
-HINT = "set encoding (latin-1, cp1252 and utf-16 are common)"
+HINT = "set the encoding, for example to latin-1, cp1252 or utf-16"
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -61,5 +61,5 @@ class Utf8:
                     return text.encode()
         except UnicodeDecodeError as error:
             raise StreamError(
-                f"{self._name} is not text in {self._encoding} ({error.reason}): {HINT}"
+                f"{self._name} is not valid {self._encoding} text ({error.reason}): {HINT}"
             ) from error

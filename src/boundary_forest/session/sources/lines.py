@@ -62,7 +62,10 @@ def blocks_of(
                     yield block[:end]
                 rest = block[end:]
                 if len(rest) > LONGEST_LINE:
-                    raise StreamError(f"{path}: a line, or a value in quotes, does not end")
+                    raise StreamError(
+                        f"{path}: a line or a quoted value does not end within {LONGEST_LINE:,} "
+                        "bytes"
+                    )
         if rest:
             yield rest if rest.endswith(b"\n") else rest + b"\n"
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

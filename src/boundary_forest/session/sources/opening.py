@@ -116,7 +116,9 @@ def _pipe(path: str, format: str | None, dialect: Dialect, stopped: Any) -> Sour
     blocks = blocks_of(path, quoted=quoted, encoding=dialect.encoding, stopped=stopped)
     first = next((block for block in blocks if block.strip()), None)
     if first is None:
-        raise StreamError(f"{name}: stopped before a row" if stopped() else f"{name} was empty")
+        raise StreamError(
+            f"{name}: stopped before the first row" if stopped() else f"{name} was empty"
+        )
     _check_text(name, first)
     kind = format or ("ndjson" if first.lstrip()[:1] in (b"{", b"[") else "csv")
     source = _text(name, kind, lambda: chain([first], blocks), dialect, first)
@@ -166,7 +168,7 @@ def _check_text(name: str, start: bytes) -> None:
         binary = True
     if binary:
         raise StreamError(
-            f"{name} is not text in UTF-8, nor a Parquet, Arrow or npz file; if it is text, {HINT}"
+            f"{name} is neither UTF-8 text nor a Parquet, Arrow or npz file; if it is text, {HINT}"
         )
 
 

@@ -24,8 +24,8 @@ def parquet(path: str) -> tuple[list[str], int, Iterator[Batch]]:
         group = file.metadata.row_group(i)
         if group.total_byte_size > LONGEST_ROW * max(1, group.num_rows):
             raise StreamError(
-                f"{path}: a row takes {group.total_byte_size // max(1, group.num_rows):,} bytes, "
-                f"and at most {LONGEST_ROW:,} are read"
+                f"{path}: rows take {group.total_byte_size // max(1, group.num_rows):,} bytes "
+                f"each, but at most {LONGEST_ROW:,} are supported"
             )
     batches = file.iter_batches(batch_size=BATCH_ROWS)
     return file.schema_arrow.names, file.metadata.num_rows, _numbered(batches)
@@ -63,7 +63,7 @@ def npz(path: str, target: str) -> tuple[list[str], int, Iterator[Batch]]:
     n_rows = shapes[target][0][0] if shapes[target][0] else 0
     used = {n: s for n, s in shapes.items() if len(s[0]) in (1, 2) and s[0][0] == n_rows}
     if len(shapes[target][0]) != 1:
-        raise StreamError(f"{path}: the array {target!r} does not have one dimension")
+        raise StreamError(f"{path}: the array {target!r} must have one dimension")
     names = [column for name, (shape, _) in used.items() for column in _columns(name, shape)]
     tables = _npz_tables(path, {n: members[n] for n in used}, used, n_rows)
     return names, n_rows, _numbered(tables)
@@ -76,10 +76,14 @@ def _header(content: Any, path: str, name: str) -> tuple[tuple[int, ...], np.dty
         (2, 0): np.lib.format.read_array_header_2_0,
     }
     if version not in read:
-        raise StreamError(f"{path}: the array {name!r} is of version {version}, which is not read")
+        raise StreamError(
+            f"{path}: the array {name!r} has npy version {version}, which is not supported"
+        )
     shape, fortran, dtype = read[version](content)
     if dtype.hasobject:
-        raise StreamError(f"{path}: the array {name!r} holds objects, which are not read")
+        raise StreamError(
+            f"{path}: the array {name!r} contains Python objects, which are not supported"
+        )
     if fortran and len(shape) > 1:
         raise StreamError(f"{path}: the array {name!r} is in Fortran order; save it in C order")
     return shape, dtype
@@ -110,7 +114,7 @@ def _npz_tables(
 def _exactly(content: Any, n_bytes: int) -> bytes:
     data = content.read(n_bytes)
     if len(data) != n_bytes:
-        raise EOFError("it ends before its last row")
+        raise EOFError("the file ends before its last row")
     return bytes(data)
 
 

@@ -47,7 +47,9 @@ class CsvRows:
         if len(set(self.names)) != len(self.names):
             twice = next(n for n in self.names if self.names.count(n) > 1)
             numbers = as_numbers(pa.array(self.names))[1]
-            hint = ": --no-header if the first line names no columns" if numbers is None else ""
+            hint = (
+                ": use --no-header if the first line has no column names" if numbers is None else ""
+            )
             raise StreamError(f"{name}: two columns are named {twice!r}{hint}")
 
     def _names(self, header: bytes) -> list[str]:
@@ -58,7 +60,7 @@ class CsvRows:
             ).column_names
         except pa.ArrowInvalid as error:
             raise StreamError(
-                f"{self._name}: its first line does not name columns ({error})"
+                f"{self._name}: the first line does not contain column names ({error})"
             ) from error
         return names
 
@@ -96,7 +98,7 @@ class CsvRows:
         bad: dict[int, str] = {}
 
         def leave_out(row: Any) -> str:
-            why = f"it has {row.actual_columns} values, not {row.expected_columns}"
+            why = f"it has {row.actual_columns} values instead of {row.expected_columns}"
             bad[row.number if row.number is not None else len(bad) + 1] = why
             return "skip"
 
@@ -198,7 +200,7 @@ class LibsvmRows:
                 self.total_rows += X.shape[0]
             self.total_rows += len(bad)
         if width == 0:
-            raise StreamError(f"{name} has no line of LIBSVM text")
+            raise StreamError(f"{name} has no lines of LIBSVM text")
         self._width, self._first = width, 0 if has_zero else 1
         self.names = [LIBSVM_TARGET, *(f"f{i}" for i in range(self._first, width))]
 

@@ -76,7 +76,7 @@
       table.tHead.rows[0].cells[cell.cellIndex].classList.add("pointed");
       cell.classList.add("pointed");
       const n = cell.textContent || "0";
-      at.textContent = `true ${head.title || head.textContent}, answered ${names[cell.cellIndex]}: ${n}`;
+      at.textContent = `true ${head.title || head.textContent}, predicted ${names[cell.cellIndex]}: ${n}`;
     });
   }
 }
