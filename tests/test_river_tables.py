@@ -126,7 +126,7 @@ def test_a_copy_goes_on_as_the_model_does(kind, copied):
 @CLASSES
 @pytest.mark.parametrize("weights", [[1.0, 2.0], {"f0": 1.0}, np.ones(2)])
 def test_weights_of_ones_own_are_refused_with_a_way_out(kind, weights):
-    with pytest.raises(ValueError, match="square roots of weights of your own"):
+    with pytest.raises(ValueError, match="square roots of your weights"):
         kind(feature_weights=weights)
 
 

@@ -42,14 +42,14 @@ class AdaptiveRiverForest(RiverForest):
 
     @classmethod
     def for_tables(cls, **overrides: Any) -> Self:
-        """Return a model for tables: raw features of any scale, some of them useless.
+        """Return a model for tables with raw features, of which some may be useless.
 
         The same setting as that of :meth:`boundary_forest.BoundaryForestClassifier.for_tables`.
 
         Parameters
         ----------
         **overrides
-            Parameters to set otherwise.
+            Parameters that differ from this setting.
 
         Examples
         --------
@@ -61,14 +61,14 @@ class AdaptiveRiverForest(RiverForest):
 
     @classmethod
     def for_streams(cls, **overrides: Any) -> Self:
-        """Return a model for streams that drift, whose trees come and go.
+        """Return a model for streams that drift: its trees have lifetimes.
 
         The same setting as that of :meth:`boundary_forest.BoundaryForestClassifier.for_streams`.
 
         Parameters
         ----------
         **overrides
-            Parameters to set otherwise.
+            Parameters that differ from this setting.
 
         Examples
         --------
@@ -89,7 +89,7 @@ class AdaptiveRiverForest(RiverForest):
         return {} if self._forest is None else self._forest.by_name(importances_of)
 
     def explain(self, x: dict[Any, Any]) -> Explanation | None:
-        """Return the answer to one query and what it is made of; None before the first example.
+        """Explain the prediction for one query; None before the first example.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class AdaptiveRiverForest(RiverForest):
         if weights is not None and not isinstance(weights, str):
             raise ValueError(
                 "feature_weights must be None or 'learned', because features may appear at any "
-                f"time, got {type(weights).__name__}: multiply the features by the square roots of "
-                "weights of your own instead"
+                f"time, got {type(weights).__name__}: multiply the features by the square roots "
+                "of your weights instead"
             )
         super()._check_parameters()

@@ -98,7 +98,7 @@ class RiverForest(base.Estimator):
         ['b']
         """
         if self._forest is None:
-            raise ValueError("there is nothing to save before the first example")
+            raise ValueError("nothing has been learned yet, so there is nothing to save")
         self._forest.as_estimator(self._all_labels()).save(path)
 
     def _estimator(self) -> BaseBoundaryForest:

@@ -32,30 +32,31 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
     Parameters
     ----------
     n_estimators : int, default=50
-        Trees (the paper's n_T). Time and memory grow with it.
+        Number of trees (the paper's n_T). Time and memory grow with it.
     max_children : int or None, default=50
-        Most children a node may have (k); None is unlimited.
+        Maximum number of children per node (the paper's k); None is unlimited.
     metric : str or callable, default="euclidean"
         As for :class:`boundary_forest.BoundaryForestClassifier`.
     metric_params : dict or None, default=None
         Further arguments of the metric.
     n_jobs : int or None, default=None
-        Threads for the mini-batch methods; None is 1, -1 all cores. Answers do not depend on it.
+        Number of threads of the mini-batch methods; None is 1, -1 all cores. Results do not depend
+        on it.
     seed : int or None, default=None
         Seed of the forest (scikit-learn's ``random_state``); None draws one at the first example.
     feature_weights : None or "learned", default=None
-        "learned" takes raw features of any scale, and learns weights of them from the stream, which
-        multiply their squared differences. Needs ``metric="euclidean"``.
+        "learned" learns weights from the stream that multiply the squared differences of features,
+        for features of any scale. Requires ``metric="euclidean"``.
     max_samples : float in (0, 1] or None, default=None
         The fraction of the examples that each tree learns; below 1, trees differ more.
     weights : {"distance", "uniform", "auto"}, default="distance"
-        How the trees' answers are weighed, as for
+        How the trees' predictions are weighted, as for
         :class:`boundary_forest.BoundaryForestClassifier`.
     forgetting : None, "auto" or list of int and None, default=None
-        For how many examples each tree answers, as for
+        Lifetimes of the trees, in examples, as for
         :class:`boundary_forest.BoundaryForestClassifier`; see :meth:`for_streams`.
     max_stored : int or None, default=None
-        The most examples that are stored at a time; None: there is no limit.
+        The maximum number of stored examples; None: no limit.
 
     Attributes
     ----------
@@ -68,8 +69,7 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
     Features are numbers; distances compare them as they are, so scale them first, or use
     ``for_tables``, which weighs them. An absent feature counts as 0.0. One that appears later adds
     a column that is zero in the examples stored before; its weight is 1 until weights are learned
-    anew. A query's features that no example has had yet are ignored: they are as far from every
-    example.
+    again. Features of a query that no example had yet are ignored.
 
     Labels may be anything hashable, and new ones may come at any time. Equal votes go to the label
     that appeared first.
@@ -156,7 +156,7 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
             self._learn_one(x, self._codes[y])
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
-        """Learn the rows of a frame, in their order; the same as one by one.
+        """Learn the rows of a frame in their order, as if one by one.
 
         Parameters
         ----------
@@ -181,7 +181,8 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
                 self._learn_many(X, np.concatenate([self._codes[label] for label in labels]))
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
-        """Each label's share of the votes; nothing before the first example.
+        """Predict the probability of each label: its share of the votes; empty before the first
+        example.
 
         Parameters
         ----------
@@ -209,7 +210,7 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
         return dict(zip(self._labels, self._forest.shares_one(x), strict=False))
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
-        """The label with the largest share of the votes; None before the first example.
+        """Predict the label with the largest share of the votes; None before the first example.
 
         Parameters
         ----------
@@ -236,7 +237,7 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
         return self._labels[int(self._forest.predict_one(x))]
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
-        """Each label's share of the votes, for every row.
+        """Predict the probability of each label for every row.
 
         Parameters
         ----------
@@ -268,7 +269,7 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
         return pd.DataFrame(shares, index=X.index, columns=self._labels[: shares.shape[1]])
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
-        """The label with the largest share of the votes, for every row.
+        """Predict the label with the largest share of the votes for every row.
 
         Parameters
         ----------
@@ -325,6 +326,6 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
 
 def _check_label(label: Any) -> None:
     if not isinstance(label, Hashable):
-        raise TypeError(f"y must be hashable, such as bool, int or str; got {label!r}")
+        raise TypeError(f"y must be hashable, for example a bool, int or str, got {label!r}")
     if label is None or (isinstance(label, float) and math.isnan(label)):
-        raise ValueError(f"y must be a label, got {label!r}; leave out examples that have none")
+        raise ValueError(f"y must be a label, got {label!r}: skip examples without a label")

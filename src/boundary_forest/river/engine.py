@@ -25,9 +25,10 @@ class BoundaryForestEngine(RiverForest, BaseNN):
     Parameters
     ----------
     n_estimators : int, default=10
-        Trees (the paper's n_T). More find nearer neighbours; time and memory grow with it.
+        Number of trees (the paper's
+        n_T). More find nearer neighbours; time and memory grow with it.
     max_children : int or None, default=50
-        Most children a node may have (k); None is unlimited.
+        Maximum number of children per node (the paper's k); None is unlimited.
     metric : str or callable, default="euclidean"
         As for :class:`boundary_forest.BoundaryForestClassifier`; it takes the place of River's
         ``dist_func``.
@@ -121,7 +122,7 @@ class BoundaryForestEngine(RiverForest, BaseNN):
         return [self._items[arrival] for arrival in arrivals], distances
 
     def explain(self, x: dict[Any, Any]) -> Explanation | None:
-        """Return what a search for one neighbour finds, and how; None before the first item.
+        """Explain a search for one neighbour; None before the first item.
 
         Parameters
         ----------
@@ -205,4 +206,4 @@ NO_LABEL = np.zeros((1, 1))  # a forest for retrieval does not look at labels
 
 
 def _measured_by_the_forest(a: Any, b: Any, **kwargs: Any) -> float:
-    raise TypeError("BoundaryForestEngine measures distances itself: give metric, not dist_func")
+    raise TypeError("BoundaryForestEngine computes distances itself: pass metric, not dist_func")

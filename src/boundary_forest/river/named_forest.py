@@ -40,12 +40,12 @@ ELEMENT_TYPE = "float64"  # what Python's numbers are
 # What to do about a value that is no number, and about one that is missing.
 FEATURE_WAYS_OUT = (
     "encode it first, for example with River's preprocessing.OneHotEncoder",
-    "leave it out to count as 0.0, or impute it first, for example with River's "
+    "omit it (it then counts as 0.0), or impute it first, for example with River's "
     "preprocessing.StatImputer",
 )
 TARGET_WAYS_OUT = (
     "BoundaryForestClassifier learns labels that are not numbers",
-    "leave out examples that have no target",
+    "skip examples without a target",
 )
 
 
@@ -125,7 +125,7 @@ class NamedForest:
         """Rows with all columns of the frame, after making room for the new ones."""
         if not X.columns.is_unique:
             name = X.columns[X.columns.duplicated()][0]
-            raise ValueError(f"X has more than one column named {name!r}; rename or drop one")
+            raise ValueError(f"X has more than one column named {name!r}: rename or drop one")
         columns = self.columns.joined_by(X.columns)
         rows = columns.rows(X)
         self._widen(columns)
@@ -286,20 +286,20 @@ def number(what: str, value: Any) -> float:
     """A value as a number that float64 holds, or an error that says which it was."""
     encode, impute = TARGET_WAYS_OUT if what == "y" else FEATURE_WAYS_OUT
     if value is None:
-        raise ValueError(f"{what} is None; {impute}")
+        raise ValueError(f"{what} is None: {impute}")
     try:
         math.hypot(value)  # float() would read text
         number = float(value)
     except TypeError:
-        raise TypeError(f"{what} must be a number, got {value!r}; {encode}") from None
+        raise TypeError(f"{what} must be a number, got {value!r}: {encode}") from None
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise ValueError(f"{what} must be finite, got {value!r}; {impute}")
+        raise ValueError(f"{what} must be finite, got {value!r}: {impute}")
     if isinstance(value, Integral) and abs(int(value)) > LARGEST_INTEGER:
         raise ValueError(
-            f"{what} is the integer {value!r}, and beyond 2**53 float64 does not hold every "
-            "integer; scale or encode it first"
+            f"{what} is the integer {value!r}, but float64 is exact only up to 2**53: scale or "
+            "encode it first"
         )
     return number
 

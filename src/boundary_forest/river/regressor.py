@@ -26,33 +26,34 @@ class BoundaryForestRegressor(AdaptiveRiverForest, base.MiniBatchRegressor):
     Parameters
     ----------
     n_estimators : int, default=50
-        Trees (the paper's n_T). Time and memory grow with it.
+        Number of trees (the paper's n_T). Time and memory grow with it.
     max_children : int or None, default=50
-        Most children a node may have (k); None is unlimited.
+        Maximum number of children per node (the paper's k); None is unlimited.
     metric : str or callable, default="euclidean"
         As for :class:`boundary_forest.BoundaryForestClassifier`.
     metric_params : dict or None, default=None
         Further arguments of the metric.
     n_jobs : int or None, default=None
-        Threads for the mini-batch methods; None is 1, -1 all cores. Answers do not depend on it.
+        Number of threads of the mini-batch methods; None is 1, -1 all cores. Results do not depend
+        on it.
     seed : int or None, default=None
         Seed of the forest (scikit-learn's ``random_state``); None draws one at the first example.
     epsilon : float or "auto", default="auto"
         A tree keeps an example if its target is further than this from the target that the tree
         ends at. "auto" is a tenth of the standard deviation of the targets that came before.
     feature_weights : None or "learned", default=None
-        "learned" takes raw features of any scale, and learns weights of them from the stream, which
-        multiply their squared differences. Needs ``metric="euclidean"``.
+        "learned" learns weights from the stream that multiply the squared differences of features,
+        for features of any scale. Requires ``metric="euclidean"``.
     max_samples : float in (0, 1] or None, default=None
         The fraction of the examples that each tree learns; below 1, trees differ more.
     weights : {"distance", "uniform", "auto"}, default="distance"
-        How the trees' answers are weighed, as for
+        How the trees' predictions are weighted, as for
         :class:`boundary_forest.BoundaryForestRegressor`.
     forgetting : None, "auto" or list of int and None, default=None
-        For how many examples each tree answers, as for
+        Lifetimes of the trees, in examples, as for
         :class:`boundary_forest.BoundaryForestRegressor`; see :meth:`for_streams`.
     max_stored : int or None, default=None
-        The most examples that are stored at a time; None: there is no limit.
+        The maximum number of stored examples; None: no limit.
 
     Attributes
     ----------
@@ -130,7 +131,7 @@ class BoundaryForestRegressor(AdaptiveRiverForest, base.MiniBatchRegressor):
         self._learn_one(x, np.full((1, 1), number("y", y)))
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
-        """Learn the rows of a frame, in their order; the same as one by one.
+        """Learn the rows of a frame in their order, as if one by one.
 
         Parameters
         ----------
@@ -154,7 +155,7 @@ class BoundaryForestRegressor(AdaptiveRiverForest, base.MiniBatchRegressor):
             self._learn_many(X, np.ascontiguousarray(targets[:, None]))
 
     def predict_one(self, x: dict[Any, Any]) -> float:
-        """The Shepard-weighted mean of the targets that the trees end at.
+        """Predict the mean of the targets at which the trees end, weighted by 1 / distance.
 
         Parameters
         ----------
@@ -180,7 +181,7 @@ class BoundaryForestRegressor(AdaptiveRiverForest, base.MiniBatchRegressor):
         return self._forest.predict_one(x)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
-        """The Shepard-weighted mean of the targets that the trees end at, for every row.
+        """Predict the mean of the targets at which the trees end for every row.
 
         Parameters
         ----------
