@@ -61,15 +61,15 @@ class AdaptiveMixin:
 
     @classmethod
     def for_tables(cls, **overrides: Any) -> Self:
-        """Return an estimator for tables: raw columns of any scale, some of them useless.
+        """Return an estimator for tables with raw columns, of which some may be useless.
 
-        It learns weights of the features, its trees learn different samples of the examples, and
-        how their answers are weighed is chosen by recent mistakes. One setting serves all tables.
+        It learns feature weights, its trees learn different samples of the examples, and it weights
+        them by the rule that made the fewest recent mistakes. One setting serves all tables.
 
         Parameters
         ----------
         **overrides
-            Parameters to set otherwise.
+            Parameters that differ from this setting.
 
         Examples
         --------
@@ -93,7 +93,7 @@ class AdaptiveMixin:
 
     @property
     def vote_power_(self) -> float:
-        """The power p of the weights 1 / distance ** p that the trees' answers have now."""
+        """The power p in the current weights of the trees, 1 / distance ** p."""
         fitted = self._attributes("vote_power_")
         rule = fitted.engine.snapshot().state(with_positions=False)["vote_power"]
         forgets = fitted.settings.adaptive.get("forgetting") is not None
@@ -101,20 +101,20 @@ class AdaptiveMixin:
 
 
 class StreamsMixin:
-    """How an estimator is made for streams that drift."""
+    """Adds ``for_streams`` to an estimator."""
 
     @classmethod
     def for_streams(cls, **overrides: Any) -> Self:
-        """Return an estimator for streams that drift, whose trees come and go.
+        """Return an estimator for streams that drift: its trees have lifetimes.
 
-        Half of its trees live for ever, and the others for 16 to 4,096 examples. It learns weights
-        of the features from the latest examples, and trees are weighed by how well they did
-        lately. One setting serves all streams.
+        Half of its trees have an unlimited lifetime, the others one of 16 to 4,096 examples. It
+        learns feature weights from the latest examples, and weights trees by their recent accuracy.
+        One setting serves all streams.
 
         Parameters
         ----------
         **overrides
-            Parameters to set otherwise.
+            Parameters that differ from this setting.
 
         Examples
         --------

@@ -233,19 +233,18 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
     def forget(self, ids: Any) -> Self:
         """Forget the examples with these ids.
 
-        They leave all trees (a leaf goes; what stood below an inner node is learned again in order
-        of arrival), the last arrivals that weights of features are learned from, and memory; the
-        next file that is saved has nothing of them. Weights that were learned with them stay until
-        they are learned again. The ids may be given to other examples.
+        They are removed from all trees (the examples below an inner node are learned again in order
+        of arrival), from the latest examples that feature weights are learned from, and from
+        memory; the next saved file does not contain them. Feature weights that were learned with
+        them stay until they are learned again. The ids may be used again.
 
-        With ``search="graph"`` no search returns them from now on, but searches go by them, and
-        their rows stay in memory, until they are as many as the others, or the forest is saved,
-        pickled or copied: then they leave trees and memory.
+        With ``search="graph"`` no search returns them any more. They leave trees and memory later:
+        when they are as many as the other examples, or when the forest is saved, pickled or copied.
 
         Parameters
         ----------
         ids : array-like of int or str
-            As they were given to ``partial_fit``.
+            The ids that were passed to ``partial_fit``.
 
         Returns
         -------
@@ -254,8 +253,8 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         Raises
         ------
         KeyError
-            If some are not known: never given, already forgotten, or of examples that no tree kept
-            and that are not among the last arrivals. It lists them, and nothing is forgotten.
+            If some ids are unknown: never used, already forgotten, or of examples that are not
+            stored. It lists them, and nothing is removed.
         ValueError
             If no example would be left, or examples have no ids.
 
@@ -348,10 +347,10 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
     def save(
         self, path: str | os.PathLike[str], *, attachments: Mapping[str, Any] | None = None
     ) -> None:
-        """Save the whole forest to a file, from which :func:`boundary_forest.load` gets it back.
+        """Save the forest to a file that :func:`boundary_forest.load` reads.
 
-        What is loaded answers and continues to learn exactly as this one. The file is replaced as a
-        whole: whatever happens while it is written, the old or the new one is there, complete.
+        The loaded forest predicts and continues to learn exactly like this one. The file is
+        replaced atomically: after a crash, the old or the new file is complete.
 
         Parameters
         ----------
@@ -359,14 +358,14 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
             The file; its folder must exist. The permissions of an existing file are kept.
         attachments : dict of JSON values or None, default=None
             Further documents for the file, by name, which ``boundary_forest.files.load_forest``
-            returns beside the forest.
+            returns with the forest.
 
         Raises
         ------
         TypeError
-            If labels are neither str, int, bool, float nor bytes, or parameters are not JSON;
-            pickle takes them. Functions (a metric, label metric or estimator) are saved by name
-            and given again to ``load``.
+            If labels are neither str, int, bool, float nor bytes, or parameters are not JSON: use
+            pickle instead. Functions (a metric, label metric or estimator) are saved by name and
+            must be passed to ``load``.
         OSError
             If the file cannot be written; the old one stays as it was.
 

@@ -30,11 +30,11 @@ class BoundaryForestClassifier(
     Parameters
     ----------
     n_estimators : int, default=50
-        Trees (the paper's n_T). Time and memory for nodes grow with it; so does accuracy, ever
-        more slowly.
+        Number of trees (the paper's n_T). More trees are more accurate, up to a point; time and
+        memory grow in proportion.
     max_children : int or None, default=50
-        Most children a node may have (k). None is unlimited, and then a query costs a power of the
-        number of examples instead of its logarithm.
+        Maximum number of children per node (the paper's k). None is unlimited: a query then costs a
+        power of the number of examples instead of its logarithm.
     metric : str or callable, default="euclidean"
         "euclidean" or "l2", "manhattan" or "l1", "chebyshev", "minkowski" (with
         ``metric_params={"p": p}``), "cosine", "hamming" or "canberra"; a function of two float64
@@ -43,34 +43,33 @@ class BoundaryForestClassifier(
     metric_params : dict or None, default=None
         Further arguments of the metric.
     dtype : {"auto", "uint8", "int8", "float16", "float32", "float64"}, default="auto"
-        What positions are kept as; "auto" lets the first batch's dtype decide, and never chooses
-        int8 or float16: these save memory, and change no answer that float32 would give.
+        Type in which vectors are stored. "auto" follows the first batch, but never chooses int8 or
+        float16, which save memory and give the same results as float32.
     offline : bool, default=False
-        Whether ``fit`` shows each tree its own shuffle of the data (the paper's OBF).
+        Whether ``fit`` lets each tree learn the data in its own random order (the paper's OBF).
     n_jobs : int or None, default=None
-        Threads; None is 1, -1 all cores. The answers do not depend on it.
+        Number of threads; None is 1, -1 all cores. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the forest; None draws one.
     feature_weights : None, "learned" or array-like of shape (n_features,), default=None
         Weights that multiply the squared differences of features, as scipy's ``w`` does. "learned"
-        takes raw features of any scale, and learns the weights from the stream as it learns.
-        Needs ``metric="euclidean"``.
+        learns the weights from the stream, for features of any scale.
+        Requires ``metric="euclidean"``.
     max_samples : float in (0, 1] or None, default=None
-        The fraction of the examples that each tree learns; which, is drawn for every tree and
-        example. Below 1, trees differ more, and learning costs less.
+        The fraction of the examples that each tree learns, drawn at random. Below 1, trees differ
+        more and learning costs less.
     weights : {"distance", "uniform", "auto"}, default="distance"
-        How the trees' answers are weighed: by 1 / distance as in the paper; equally; or by the one
-        of 1 / distance ** p, p in {0, 0.5, 1, 2}, with the fewest mistakes lately. Examples at
-        distance 0 decide alone with all of them. With ``forgetting``, "auto" also chooses how much
-        it counts how well each tree did lately.
+        How the trees' predictions are weighted: by 1 / distance, as in the paper; equally; or
+        "auto", by 1 / distance ** p with the p in {0, 0.5, 1, 2} that made the fewest recent
+        mistakes. Examples at distance 0 always decide alone. With ``forgetting``, "auto" also
+        chooses how much the recent accuracy of each tree counts.
     forgetting : None, "auto" or list of int and None, default=None
-        For how many examples each tree answers before another takes its place, which has learned
-        the latest; None in the list is for ever. Trees take the lifetimes in turn. None: no tree
-        forgets, as in the paper. See :meth:`for_streams`.
+        Lifetimes of the trees, in examples, assigned in turn. At the end of its lifetime, a tree is
+        replaced by one that has learned the latest examples; None in the list is an unlimited
+        lifetime. None: no tree is replaced, as in the paper. See :meth:`for_streams`.
     max_stored : int or None, default=None
-        The most examples that are stored at a time, at least 4 for each tree. When there is no more
-        room, the tree that has the oldest example is grown anew from the newer half of its own.
-        None: there is no limit.
+        The maximum number of stored examples, at least 4 per tree. When it is nearly reached, the
+        tree with the oldest example is rebuilt from the newer half of its examples. None: no limit.
 
     Attributes
     ----------
@@ -158,17 +157,17 @@ class BoundaryForestClassifier(
         return _labels(fitted).classes(fitted.engine.n_classes)
 
     def fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
-        """Forget everything and learn from the beginning.
+        """Learn from scratch; everything learned before is discarded.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Positions, in the order in which they are learned.
+            Training vectors, in the order in which they are learned.
         y : array-like of shape (n_samples,)
             Their classes.
         ids : array-like of shape (n_samples,) or None, default=None
-            Names of your own for the examples, int64 or str, unique in the batch and among the
-            stored; ``kneighbors`` then answers with them. Either every batch has ids or none.
+            Ids of the examples, int64 or str, unique in the batch and among the stored examples;
+            ``kneighbors`` then returns them. Either all batches have ids or none.
 
         Returns
         -------
@@ -190,14 +189,14 @@ class BoundaryForestClassifier(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Positions, in the order in which they are learned.
+            Training vectors, in the order in which they are learned.
         y : array-like of shape (n_samples,)
             Their classes.
         classes : array-like or None, default=None
             Classes that ``classes_`` should have even if none of their examples came yet.
         ids : array-like of shape (n_samples,) or None, default=None
-            Names of your own for the examples, int64 or str, unique in the batch and among the
-            stored; ``kneighbors`` then answers with them. Either every batch has ids or none.
+            Ids of the examples, int64 or str, unique in the batch and among the stored examples;
+            ``kneighbors`` then returns them. Either all batches have ids or none.
 
         Returns
         -------
@@ -216,7 +215,7 @@ class BoundaryForestClassifier(
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class with the largest share of the votes; among equals, the first one.
+        """Predict the class with the largest share of the votes; ties go to the first class.
 
         Parameters
         ----------
@@ -237,7 +236,7 @@ class BoundaryForestClassifier(
         return self._predicted(X)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return each class's share of the Shepard-weighted votes.
+        """Predict the probability of each class: its share of the votes.
 
         Parameters
         ----------
@@ -262,24 +261,24 @@ class BoundaryForestClassifier(
     def predict_proba_then_learn(
         self, X: Any, y: Any, *, ids: Any = None, return_ends: bool = False
     ) -> Any:
-        """Return what ``predict_then_learn`` does, but shares of the votes instead of classes.
+        """Predict class probabilities for each row just before the row is learned.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Positions, in the order in which they are answered and learned.
+            Training vectors, in the order in which they are predicted and learned.
         y : array-like of shape (n_samples,)
             Their classes.
         ids : array-like of shape (n_samples,) or None, default=None
             Their ids, as for ``partial_fit``.
         return_ends : bool, default=False
-            Whether to return the stored examples that voted, too.
+            Whether to return the stored examples that voted as well.
 
         Returns
         -------
         shares : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_`` after the call. A class has no share in rows before its
-            first example, so that none has any in the very first row.
+            In the order of ``classes_`` after the call. A class has probability 0 before its first
+            example; in the very first row, all have.
         ends : Ends
             If ``return_ends``, as for ``predict_then_learn``.
 

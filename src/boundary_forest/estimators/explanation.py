@@ -25,7 +25,7 @@ MOST_EXAMPLES = 10  # that are printed
 
 @dataclass(frozen=True)
 class Step:
-    """A stored example on the way down.
+    """A stored example on the path of a tree.
 
     Parameters
     ----------
@@ -44,16 +44,16 @@ class Step:
 
 @dataclass(frozen=True)
 class TreePath:
-    """One tree's way from its root to the locally closest example.
+    """The path of one tree from its root to the locally closest example.
 
     Parameters
     ----------
     steps : tuple of Step
         The examples, the root first.
     weight : float
-        The share of the answer that the last of them had; the weights of all trees sum to 1.
+        The weight of the last of them in the prediction; the weights of all trees sum to 1.
     lifetime : int or None
-        For how many examples the tree answers; None is for ever.
+        Lifetime of the tree, in examples; None is unlimited.
     """
 
     steps: tuple[Step, ...]
@@ -63,7 +63,7 @@ class TreePath:
 
 @dataclass(frozen=True)
 class Share:
-    """A class, and how much of the answer is its.
+    """A class and its share of the votes.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Example:
-    """A stored example that trees end at.
+    """A stored example at which trees end.
 
     Parameters
     ----------
@@ -116,14 +116,14 @@ class Example:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What :meth:`explain` returns. Print it, or take :meth:`paths` or :meth:`to_dict`.
+    """The explanation of one prediction. Print it, or use :meth:`paths` or :meth:`to_dict`.
 
     Parameters
     ----------
     answer : object
-        What the forest answers.
+        The prediction; in retrieval, the nearest example.
     confidence : float
-        Agreement between the trees, in [0, 1]: the weight of those that agree with the answer.
+        Agreement between the trees, in [0, 1]: the weight of those that agree with the prediction.
     trees : tuple of TreePath
         Every tree's path.
     importances : tuple of (str, float)
@@ -155,7 +155,7 @@ class Explanation:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same as plain dicts, lists and numbers.
+        """Return the explanation as plain dicts, lists and numbers.
 
         Examples
         --------
@@ -184,12 +184,12 @@ class Explanation:
         }
 
     def relabelled(self, label_of: Callable[[Any], Any]) -> Explanation:
-        """Return the same with other names for the classes.
+        """Return the explanation with other names for the classes.
 
         Parameters
         ----------
         label_of : callable
-            Takes a class, and returns what it is to be called.
+            Takes a class, and returns its new name.
 
         Examples
         --------
@@ -213,7 +213,7 @@ class Explanation:
         )
 
     def paths(self) -> str:
-        """Return a line for each tree: the stored examples from its root to where it ends.
+        """Return one line per tree: the stored examples on its path.
 
         Examples
         --------

@@ -30,7 +30,7 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
     n_estimators : int, default=50
         Trees (n_T).
     max_children : int or None, default=50
-        Most children a node may have (k); None is unlimited.
+        Maximum number of children per node (the paper's k); None is unlimited.
     metric : str or callable, default="euclidean"
         d, as for :class:`BoundaryForestClassifier`. "inner_product" needs ``estimator="nearest"``
         or a callable.
@@ -46,21 +46,21 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
         E: the mean of the labels found, weighted by 1 / distance; the label of the closest of them;
         or ``E(y, nodes)``, called with a query and a list of one :class:`Node` a tree.
     dtype : {"auto", "uint8", "int8", "float16", "float32", "float64"}, default="auto"
-        What positions are kept as; "auto" lets the first batch's dtype decide, and never chooses
-        int8 or float16: these save memory, and change no answer that float32 would give.
+        Type in which vectors are stored. "auto" follows the first batch, but never chooses int8 or
+        float16, which save memory and give the same results as float32.
     offline : bool, default=False
-        Whether ``fit`` shows each tree its own shuffle of the data.
+        Whether ``fit`` lets each tree learn the data in its own random order.
     n_jobs : int or None, default=None
         Threads; None is 1, -1 all cores.
     random_state : int, RandomState instance or None, default=None
         Seed of the forest; None draws one.
     feature_weights : None, "learned" or array-like of shape (n_features,), default=None
         Weights that multiply the squared differences of features, as scipy's ``w`` does. "learned"
-        takes raw features of any scale, and learns the weights from the stream as it learns.
-        Needs ``metric="euclidean"``.
+        learns the weights from the stream, for features of any scale.
+        Requires ``metric="euclidean"``.
     max_samples : float in (0, 1] or None, default=None
-        The fraction of the examples that each tree learns; which, is drawn for every tree and
-        example. Below 1, trees differ more, and learning costs less.
+        The fraction of the examples that each tree learns, drawn at random. Below 1, trees differ
+        more and learning costs less.
     weights : {"distance", "uniform", "auto"}, default="distance"
         How the trees' answers are weighed: by 1 / distance as in the paper; equally; or by the one
         of 1 / distance ** p, p in {0, 0.5, 1, 2}, with the fewest mistakes lately. Examples at
@@ -145,16 +145,16 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
         self.weights = weights
 
     def fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
-        """Forget everything and learn from the beginning.
+        """Learn from scratch; everything learned before is discarded.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Positions, in the order in which they are learned.
+            Training vectors, in the order in which they are learned.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Their label vectors.
         ids : array-like of shape (n_samples,) or None, default=None
-            Names of your own for the examples, as for :class:`BoundaryForestClassifier`.
+            Ids of the examples, as for :class:`BoundaryForestClassifier`.
 
         Returns
         -------
@@ -176,11 +176,11 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Positions, in the order in which they are learned.
+            Training vectors, in the order in which they are learned.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Their label vectors, as long as before.
         ids : array-like of shape (n_samples,) or None, default=None
-            Names of your own for the examples, as for :class:`BoundaryForestClassifier`.
+            Ids of the examples, as for :class:`BoundaryForestClassifier`.
 
         Returns
         -------
@@ -197,7 +197,7 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return what E makes of the examples that the trees end at.
+        """Predict with the estimator E from the examples at which the trees end.
 
         Parameters
         ----------

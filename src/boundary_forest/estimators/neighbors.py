@@ -35,34 +35,35 @@ class BoundaryForestNeighbors(
     Parameters
     ----------
     n_neighbors : int, default=5
-        How many neighbours ``kneighbors`` finds by default.
+        Default number of neighbours of ``kneighbors``.
     mode : {"distance", "connectivity"}, default="distance"
         What ``transform`` puts into its graph: distances to ``n_neighbors`` neighbours and to the
         example itself, or ones for ``n_neighbors``, itself among them; as scikit-learn's
         :class:`~sklearn.neighbors.KNeighborsTransformer` does.
     search : {"graph", "paper"}, default="graph"
-        How neighbours are searched for. "graph" walks along the edges of all trees, best first, and
-        finds nearly all true neighbours; links and rows as bytes take memory beside the trees.
-        "paper" is the paper's rule: the closest of the examples that the trees end at, or, for more
-        than one neighbour, that they compare on the way down.
+        How to search. "graph" follows the edges of all trees, best first, and finds nearly all true
+        neighbours; it needs additional memory for links and byte codes. "paper" is the paper's
+        rule: the closest of the examples at which the trees end, or, for more than one neighbour,
+        of those that they compare on the way down.
     beam : int, default=100
-        From how many of the closest examples a typical search of the "graph" goes on. A larger beam
-        finds more of the true neighbours and takes longer.
+        Number of examples from which a typical search of the "graph" continues. A larger beam finds
+        more of the true neighbours, but takes longer.
     n_estimators : int, default=30
-        Trees (the paper's n_T). More make the better graph, for memory and time to learn.
+        Number of trees (the paper's n_T). More trees make a better graph, but take memory and time
+        to learn.
     max_children : int or None, default=50
-        Most children a node may have (k); None is unlimited.
+        Maximum number of children per node (the paper's k); None is unlimited.
     metric : str or callable, default="euclidean"
         As for :class:`BoundaryForestClassifier`, and "inner_product", 1 - x.y.
     metric_params : dict or None, default=None
         Further arguments of the metric.
     dtype : {"auto", "uint8", "int8", "float16", "float32", "float64"}, default="auto"
-        What positions are kept as; "auto" lets the first batch's dtype decide, and never chooses
-        int8 or float16: these save memory, and change no answer that float32 would give.
+        Type in which vectors are stored. "auto" follows the first batch, but never chooses int8 or
+        float16, which save memory and give the same results as float32.
     offline : bool, default=False
-        Whether ``fit`` shows each tree its own shuffle of the data.
+        Whether ``fit`` lets each tree learn the data in its own random order.
     n_jobs : int or None, default=None
-        Threads; None is 1, -1 all cores. The answers do not depend on it.
+        Number of threads; None is 1, -1 all cores. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the forest; None draws one.
 
@@ -91,14 +92,14 @@ class BoundaryForestNeighbors(
     >>> arrivals.ravel()
     array([0, 1, 2])
 
-    Examples may have names of their own:
+    Examples may have ids:
 
     >>> index = BoundaryForestNeighbors(random_state=0)
     >>> index = index.partial_fit([[0.0], [10.0]], ids=["left", "right"])
     >>> index.kneighbors([[9.0]], 1, return_distance=False).tolist()
     [['right']]
 
-    As a transformer it serves scikit-learn's estimators on precomputed graphs:
+    It is a transformer for scikit-learn's estimators that take precomputed graphs:
 
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.neighbors import KNeighborsClassifier
@@ -152,16 +153,16 @@ class BoundaryForestNeighbors(
         self.beam = beam
 
     def fit(self, X: Any, y: Any = None, *, ids: Any = None) -> Self:
-        """Forget everything and learn from the beginning.
+        """Learn from scratch; everything learned before is discarded.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Positions, in the order in which they are learned.
+            Training vectors, in the order in which they are learned.
         y : ignored
         ids : array-like of shape (n_samples,) or None, default=None
-            Names of your own for the examples, int64 or str, unique in the batch and among the
-            stored; ``kneighbors`` then answers with them. Either every batch has ids or none.
+            Ids of the examples, int64 or str, unique in the batch and among the stored examples;
+            ``kneighbors`` then returns them. Either all batches have ids or none.
 
         Returns
         -------
@@ -183,11 +184,11 @@ class BoundaryForestNeighbors(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Positions, in the order in which they are learned.
+            Training vectors, in the order in which they are learned.
         y : ignored
         ids : array-like of shape (n_samples,) or None, default=None
-            Names of your own for the examples, int64 or str, unique in the batch and among the
-            stored; ``kneighbors`` then answers with them. Either every batch has ids or none.
+            Ids of the examples, int64 or str, unique in the batch and among the stored examples;
+            ``kneighbors`` then returns them. Either all batches have ids or none.
 
         Returns
         -------
@@ -205,14 +206,14 @@ class BoundaryForestNeighbors(
         return self
 
     def upsert(self, X: Any, ids: Any) -> Self:
-        """Learn examples in place of those that have their ids; others are new.
+        """Add vectors; those with a known id replace the old vector.
 
-        A search sees an id's old position or its new one, never both or neither.
+        A search sees the old vector of an id or the new one, never both or neither.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Positions, in the order in which they are learned.
+            Training vectors, in the order in which they are learned.
         ids : array-like of shape (n_samples,)
             int64 or str, unique in the batch.
 
@@ -248,25 +249,26 @@ class BoundaryForestNeighbors(
         exact: bool = False,
         allowed: Any = None,
     ) -> Any:
-        """Return stored examples close to each query, nearest first; of equals, the earlier first.
+        """Return stored examples close to each query, nearest first; ties go to the earlier
+        example.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features) or None, default=None
-            The queries; None is every stored example, each left out of its own neighbours.
+            The queries; None means every stored example, which is then not its own neighbour.
         n_neighbors : int or None, default=None
-            How many; None is the estimator's ``n_neighbors``.
+            Number of neighbours; None means the estimator's ``n_neighbors``.
         return_distance : bool, default=True
-            Whether to return the distances too.
+            Whether to return the distances as well.
         beam : int or None, default=None
-            In place of the estimator's ``beam``.
+            Overrides the estimator's ``beam``.
         exact : bool, default=False
-            Whether all stored examples are compared: the true neighbours, for a time that grows
-            with their number. It is the faster way up to some thousand.
+            Whether to compare all stored examples and return the true neighbours. The time grows
+            with their number; up to some thousand examples it is the faster way.
         allowed : array-like or None, default=None
-            The examples that may be returned: a boolean mask over arrivals, of ``n_samples_fit_``
-            values, or ids, of which those that name nothing are passed over. If they are few, they
-            are compared exactly.
+            The examples that may be returned: a boolean mask of ``n_samples_fit_`` values, in order
+            of arrival, or ids, of which unknown ones are ignored. If they are few, the search is
+            exact.
 
         Returns
         -------
@@ -302,7 +304,7 @@ class BoundaryForestNeighbors(
     ) -> Any:
         """Return stored examples within a radius of each query, nearest first.
 
-        A graph is searched with wider and wider beams, until one reaches beyond the radius.
+        The beam grows until the search reaches beyond the radius.
 
         Parameters
         ----------
@@ -311,9 +313,9 @@ class BoundaryForestNeighbors(
         radius : float
             The largest distance.
         return_distance : bool, default=True
-            Whether to return the distances too.
+            Whether to return the distances as well.
         beam : int or None, default=None
-            As for ``kneighbors``: where it begins.
+            As for ``kneighbors``: the beam to begin with.
         exact : bool, default=False
             As for ``kneighbors``.
         allowed : array-like or None, default=None
@@ -353,9 +355,9 @@ class BoundaryForestNeighbors(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features) or None, default=None
-            The queries; None is every stored example, each left out of its own neighbours.
+            The queries; None means every stored example, which is then not its own neighbour.
         n_neighbors : int or None, default=None
-            How many; None is the estimator's ``n_neighbors``.
+            Number of neighbours; None means the estimator's ``n_neighbors``.
         mode : {"connectivity", "distance"}, default="connectivity"
             Whether the edges have weight 1 or the distance.
 
@@ -379,7 +381,7 @@ class BoundaryForestNeighbors(
         return graph_of(*self._neighbors(X, n)[:3], mode)
 
     def transform(self, X: Any) -> csr_matrix:
-        """Return the graph from queries to their neighbours, as KNeighborsTransformer gives it.
+        """Return the neighbours of each query as a sparse graph, like KNeighborsTransformer.
 
         Parameters
         ----------
@@ -389,8 +391,8 @@ class BoundaryForestNeighbors(
         Returns
         -------
         graph : CSR matrix of shape (n_samples, n_samples_fit_)
-            With ``mode="distance"``, ``n_neighbors`` + 1 entries a row, so that an example that was
-            learned has its ``n_neighbors`` beside itself; with "connectivity", ``n_neighbors``.
+            With ``mode="distance"``, ``n_neighbors`` + 1 entries per row, so that a stored example
+            has ``n_neighbors`` neighbours and itself; with "connectivity", ``n_neighbors``.
 
         Examples
         --------
@@ -402,22 +404,22 @@ class BoundaryForestNeighbors(
         return graph_of(*self._entries(X), self.mode)
 
     def fit_transform(self, X: Any, y: Any = None, *, ids: Any = None) -> csr_matrix:
-        """Forget everything, learn, and return the graph of the examples among themselves.
+        """Learn from scratch, and return the neighbours of each example as a sparse graph.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Positions, in the order in which they are learned.
+            Training vectors, in the order in which they are learned.
         y : ignored
         ids : array-like of shape (n_samples,) or None, default=None
-            Names of your own for the examples, int64 or str, unique in the batch and among the
-            stored; ``kneighbors`` then answers with them. Either every batch has ids or none.
+            Ids of the examples, int64 or str, unique in the batch and among the stored examples;
+            ``kneighbors`` then returns them. Either all batches have ids or none.
 
         Returns
         -------
         graph : CSR matrix of shape (n_samples, n_samples)
-            As ``transform`` gives it, with every example among its own neighbours, even if it has
-            more duplicates than it may have neighbours.
+            As ``transform`` returns it. Every example is among its own neighbours, even if it has
+            more duplicates than neighbours.
 
         Examples
         --------

@@ -21,29 +21,29 @@ class PredictThenLearnMixin:
     def predict_then_learn(
         self, X: Any, y: Any, *, ids: Any = None, return_ends: bool = False
     ) -> Any:
-        """Return the answer to each example from just before it is learned, and learn it.
+        """Predict each row just before it is learned.
 
-        The same answers and the same forest as ``predict`` and ``partial_fit`` row by row, with
-        one descent per tree instead of two. The mean error of the answers is the prequential
+        The predictions and the forest are those of ``predict`` and ``partial_fit`` row by row, with
+        one descent per tree instead of two. The mean error of the predictions is the prequential
         error, which needs no test set.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Positions, in the order in which they are answered and learned.
+            Training vectors, in the order in which they are predicted and learned.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Their labels, as for ``partial_fit``.
         ids : array-like of shape (n_samples,) or None, default=None
             Their ids, as for ``partial_fit``.
         return_ends : bool, default=False
-            Whether to return the stored examples that each answer was made of, too.
+            Whether to return the stored examples behind each prediction as well.
 
         Returns
         -------
         answers : ndarray of the shape of y
-            Each is made of what had been learned before its row: a class is never answered before
-            its first example. To the very first row of a forest there is no answer: it is NaN in
-            regression, and None in classification, in an array of objects.
+            The predictions. A class is never predicted before its first example. The very first row
+            of a forest has no prediction: it is NaN in regression, and None in classification, in
+            an array of objects.
         ends : Ends
             If ``return_ends``: for each row and tree, ``arrivals``, ``labels``, ``distances`` and
             ``weights`` of the example that the tree ended at.

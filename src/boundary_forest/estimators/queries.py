@@ -44,7 +44,7 @@ class QueryMixin:
         return self._learned()
 
     def apply(self, X: Any) -> NDArray[np.int64]:
-        """Return the example that each tree ends at, by its arrival number.
+        """Return the arrival number of the example at which each tree ends.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class QueryMixin:
         n_neighbors : int, default=5
             How many; at most as many as there are stored examples.
         return_distance : bool, default=True
-            Whether to return the distances too.
+            Whether to return the distances as well.
 
         Returns
         -------
@@ -113,7 +113,7 @@ class QueryMixin:
         return fitted, distances, arrivals, names
 
     def explain(self, x: Any) -> Explanation:
-        """Return the answer to one query, and the path that each tree takes to it.
+        """Explain the prediction for one query.
 
         Parameters
         ----------
@@ -123,10 +123,10 @@ class QueryMixin:
         Returns
         -------
         explanation : Explanation
-            The answer; each class's share of the votes and number of trees; the stored examples
-            that it is made of, with ids, labels, distances, shares and numbers of trees; and for
-            each tree the examples from its root to the locally closest one. It prints, except for
-            the paths, which ``paths()`` returns as text; ``to_dict()`` has all of it.
+            The prediction; each class's share of the votes and number of trees; the stored examples
+            behind it, with ids, labels, distances, weights and numbers of trees; and for each tree
+            the examples from its root to the locally closest one. Printing it shows all but the
+            paths, which ``paths()`` returns as text; ``to_dict()`` returns everything.
 
         Examples
         --------
@@ -146,7 +146,7 @@ class QueryMixin:
         return explanation_of(fitted, rows)
 
     def trees(self) -> list[Tree]:
-        """Return the trees: who came under whom.
+        """Return the trees: their examples and the parent of each.
 
         Returns
         -------
@@ -165,7 +165,7 @@ class QueryMixin:
         return self._walked().trees()
 
     def stats(self) -> dict[str, Any]:
-        """Return what was learned and what it cost.
+        """Return counts of examples, nodes, comparisons and bytes.
 
         Returns
         -------
@@ -192,9 +192,9 @@ class QueryMixin:
     def fingerprint(self) -> str:
         """Return a hash of the whole forest: parameters, seed, trees, positions and labels.
 
-        Two forests with the same fingerprint give the same answers, provided that functions of the
-        same name are the same. It does not depend on ``n_jobs``, on how the stream was cut into
-        batches, or on the instruction set. A learning call of another thread is waited for.
+        Two forests with the same fingerprint make the same predictions, provided that functions of
+        the same name are the same. It does not depend on ``n_jobs``, on how the stream was split
+        into batches, or on the instruction set. The call waits for learning calls of other threads.
 
         Returns
         -------

@@ -34,46 +34,45 @@ class BoundaryForestRegressor(
     Parameters
     ----------
     n_estimators : int, default=50
-        Trees (the paper's n_T).
+        Number of trees (the paper's n_T).
     max_children : int or None, default=50
-        Most children a node may have (k); None is unlimited.
+        Maximum number of children per node (the paper's k); None is unlimited.
     metric : str or callable, default="euclidean"
         As for :class:`BoundaryForestClassifier`.
     metric_params : dict or None, default=None
         Further arguments of the metric.
     dtype : {"auto", "uint8", "int8", "float16", "float32", "float64"}, default="auto"
-        What positions are kept as; "auto" lets the first batch's dtype decide, and never chooses
-        int8 or float16: these save memory, and change no answer that float32 would give.
+        Type in which vectors are stored. "auto" follows the first batch, but never chooses int8 or
+        float16, which save memory and give the same results as float32.
     offline : bool, default=False
-        Whether ``fit`` shows each tree its own shuffle of the data (the paper's OBF).
+        Whether ``fit`` lets each tree learn the data in its own random order (the paper's OBF).
     n_jobs : int or None, default=None
-        Threads; None is 1, -1 all cores. The answers do not depend on it.
+        Number of threads; None is 1, -1 all cores. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the forest; None draws one.
     epsilon : float or "auto", default="auto"
-        A tree keeps an example if its target is further than this from the target that the tree
-        ends at. "auto" is a tenth of the standard deviation of the targets that came before (for
-        the first ``n_estimators``, of those; offline, of all). Larger values keep fewer examples.
+        A tree stores an example if its prediction for it is off by more than this. "auto" is a
+        tenth of the standard deviation of the earlier targets (of the first ``n_estimators``
+        targets for these examples; of all targets if offline). Larger values store fewer examples.
     feature_weights : None, "learned" or array-like of shape (n_features,), default=None
         Weights that multiply the squared differences of features, as scipy's ``w`` does. "learned"
-        takes raw features of any scale, and learns the weights from the stream as it learns.
-        Needs ``metric="euclidean"``.
+        learns the weights from the stream, for features of any scale.
+        Requires ``metric="euclidean"``.
     max_samples : float in (0, 1] or None, default=None
-        The fraction of the examples that each tree learns; which, is drawn for every tree and
-        example. Below 1, trees differ more, and learning costs less.
+        The fraction of the examples that each tree learns, drawn at random. Below 1, trees differ
+        more and learning costs less.
     weights : {"distance", "uniform", "auto"}, default="distance"
-        How the trees' answers are weighed: by 1 / distance as in the paper; equally; or by the one
-        of 1 / distance ** p, p in {0, 0.5, 1, 2}, with the fewest mistakes lately. Examples at
-        distance 0 decide alone with all of them. With ``forgetting``, "auto" also chooses how much
-        it counts how well each tree did lately.
+        How the trees' predictions are weighted: by 1 / distance, as in the paper; equally; or
+        "auto", by 1 / distance ** p with the p in {0, 0.5, 1, 2} that made the fewest recent
+        mistakes. Examples at distance 0 always decide alone. With ``forgetting``, "auto" also
+        chooses how much the recent accuracy of each tree counts.
     forgetting : None, "auto" or list of int and None, default=None
-        For how many examples each tree answers before another takes its place, which has learned
-        the latest; None in the list is for ever. Trees take the lifetimes in turn. None: no tree
-        forgets, as in the paper. See :meth:`for_streams`.
+        Lifetimes of the trees, in examples, assigned in turn. At the end of its lifetime, a tree is
+        replaced by one that has learned the latest examples; None in the list is an unlimited
+        lifetime. None: no tree is replaced, as in the paper. See :meth:`for_streams`.
     max_stored : int or None, default=None
-        The most examples that are stored at a time, at least 4 for each tree. When there is no more
-        room, the tree that has the oldest example is grown anew from the newer half of its own.
-        None: there is no limit.
+        The maximum number of stored examples, at least 4 per tree. When it is nearly reached, the
+        tree with the oldest example is rebuilt from the newer half of its examples. None: no limit.
 
     Attributes
     ----------
@@ -90,15 +89,15 @@ class BoundaryForestRegressor(
 
     Notes
     -----
-    Features should be of like scale; standardise them if they are not. Sparse X is accepted, as
+    Features should have similar scales; standardise them otherwise. Sparse X is accepted, as
     for :class:`BoundaryForestClassifier`.
 
-    On noisy targets it lies between one and several nearest neighbours. Each tree answers with the
-    target of one example, and keeps above all those that contradicted it, outliers among them; the
-    mean over trees smooths that only as far as the trees end at different examples. On abalone, R2
-    is 0.06 for the nearest neighbour, 0.36 for the forest (0.41 offline) and 0.45 for five
-    neighbours; on california 0.54, 0.67 (0.69) and 0.69. ``offline=True`` makes the trees differ
-    more.
+    On noisy targets its error lies between those of one and several nearest neighbours. Each tree
+    predicts the target of one example, and mostly stores examples that contradicted it, including
+    outliers. The mean over the trees smooths this only if the trees end at different examples. On
+    abalone, R2 is 0.06 for the nearest neighbour, 0.36 for the forest (0.41 offline) and 0.45 for
+    five neighbours; on california 0.54, 0.67 (0.69) and 0.69. ``offline=True`` makes the trees
+    differ more.
 
     Examples
     --------
@@ -156,17 +155,17 @@ class BoundaryForestRegressor(
         self.max_stored = max_stored
 
     def fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
-        """Forget everything and learn from the beginning.
+        """Learn from scratch; everything learned before is discarded.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Positions, in the order in which they are learned.
+            Training vectors, in the order in which they are learned.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Their targets.
         ids : array-like of shape (n_samples,) or None, default=None
-            Names of your own for the examples, int64 or str, unique in the batch and among the
-            stored; ``kneighbors`` then answers with them. Either every batch has ids or none.
+            Ids of the examples, int64 or str, unique in the batch and among the stored examples;
+            ``kneighbors`` then returns them. Either all batches have ids or none.
 
         Returns
         -------
@@ -188,12 +187,12 @@ class BoundaryForestRegressor(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Positions, in the order in which they are learned.
+            Training vectors, in the order in which they are learned.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Their targets, with as many outputs as before.
         ids : array-like of shape (n_samples,) or None, default=None
-            Names of your own for the examples, int64 or str, unique in the batch and among the
-            stored; ``kneighbors`` then answers with them. Either every batch has ids or none.
+            Ids of the examples, int64 or str, unique in the batch and among the stored examples;
+            ``kneighbors`` then returns them. Either all batches have ids or none.
 
         Returns
         -------
@@ -210,7 +209,7 @@ class BoundaryForestRegressor(
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Return the Shepard-weighted mean of the targets that the trees end at.
+        """Predict the mean of the targets at which the trees end, weighted by 1 / distance.
 
         Parameters
         ----------
