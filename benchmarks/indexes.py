@@ -28,7 +28,7 @@ class Index(Protocol):
         """Return the numbers of the nearest rows."""
 
     def bytes_each(self) -> float:
-        """Return the bytes an example beside its row."""
+        """Return the bytes per example, without its row."""
 
 
 class Forest:

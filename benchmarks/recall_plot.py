@@ -94,7 +94,7 @@ def _title(part: dict[str, Any]) -> str:
 
 def _table(part: dict[str, Any]) -> str:
     """Return the figures of a data set in Markdown."""
-    headings = ["build s", "bytes an example", *(f"us at {wanted:.2f}" for wanted in RECALLS)]
+    headings = ["build s", "bytes per example", *(f"us at {wanted:.2f}" for wanted in RECALLS)]
     lines = [
         f"| {_title(part)} | {' | '.join(headings)} |",
         f"|---|{'---|' * len(headings)}",

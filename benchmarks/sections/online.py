@@ -276,7 +276,7 @@ def report(result: dict[str, Any], console: Console) -> None:
     forgotten = result["forgotten"]
     table = new_table("a random half forgotten: us a query at recall@10, and memory")
     table.add_column("", no_wrap=True)
-    for heading in (*(f"{wanted}" for wanted in WANTED), "bytes an example"):
+    for heading in (*(f"{wanted}" for wanted in WANTED), "bytes per example"):
         table.add_column(heading, justify="right")
     for key, title in TITLES.items():
         times = ["-" if us is None else f"{us:.0f}" for us in forgotten["times"][key]]
