@@ -75,9 +75,9 @@ std::shared_ptr<BoundaryForest> Forest::shared(std::unique_ptr<BoundaryForest> f
 std::unique_ptr<Metric> Forest::metric_for(const Params& params) const {
   if (!weights_.empty()) {
     if (weights_.size() != params.n_features)
-      throw std::invalid_argument("feature_weights has " + std::to_string(weights_.size()) +
-                                  " numbers, and X " + std::to_string(params.n_features) +
-                                  " features");
+      throw std::invalid_argument("feature_weights must have one number per feature (" +
+                                  std::to_string(params.n_features) + "), got " +
+                                  std::to_string(weights_.size()));
     return make_weighted_metric(weights_, params.element_type);
   }
   const bool needs_non_negative = params.estimator != Estimator::nearest;
@@ -86,14 +86,14 @@ std::unique_ptr<Metric> Forest::metric_for(const Params& params) const {
 
 RowsView Forest::view(const Array2d& X) const {
   if (is_inside(metric_) || is_inside(label_metric_))
-    throw std::runtime_error("a metric must not call the forest that is calling it");
+    throw std::runtime_error("metric must not call the forest that is calling it");
   return view_of(X, forest_->params());
 }
 
 Ids Forest::ids_to_learn(const nb::object& given, std::size_t n) const {
   Ids ids = ids_from(given);
   if (n > 0 && (ids.kind() != forest_->params().ids || (!given.is_none() && ids.size() != n)))
-    throw std::invalid_argument("ids must be one a row, of the forest's kind, or None");
+    throw std::invalid_argument("ids must be None, or one per row of the forest's kind");
   return ids;
 }
 
@@ -102,7 +102,7 @@ RowsView Forest::rows_to_learn(const Array2d& X, const Labels2d& y) const {
   if (rows.type != forest_->params().element_type)
     throw nb::type_error("rows to learn must have the forest's element type");
   if (y.shape(0) != rows.n || y.shape(1) != forest_->params().label_length)
-    throw std::invalid_argument("y must have one row a row of X and label_length columns");
+    throw std::invalid_argument("y must have one row per row of X and label_length columns");
   return rows;
 }
 

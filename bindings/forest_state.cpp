@@ -179,7 +179,7 @@ SavedRows Forest::rows_in(const Array2d& array, const std::string& how) const {
   if (element_type_of(array.dtype()) != forest_->params().element_type)
     throw nb::type_error("positions must have the forest's element type");
   if (array.shape(1) != forest_->params().n_features)
-    throw std::invalid_argument("positions has another number of features");
+    throw std::invalid_argument("positions has the wrong number of features");
   SavedRows rows{.data = static_cast<const std::byte*>(array.data()),
                  .bytes = array.nbytes(),
                  .in_file = chosen == How::mapped};

@@ -111,7 +111,7 @@ WRONG = {
     "a label that is no number": ("outputs", change("labels", 3, np.nan), "labels .*finite"),
     "a class that is none": ("classes", change("labels", 3, 77.0), "labels .*class"),
     "too few labels": ("classes", shorten("labels"), "labels: it has"),
-    "arrivals in another order": ("classes", change("arrivals", 3, 0), "arrivals does not ascend"),
+    "arrivals in another order": ("classes", change("arrivals", 3, 0), "arrivals is not ascending"),
     "an arrival to come": ("classes", change("arrivals", -1, 10**6), "arrivals exceeds"),
     "an example not stored": ("classes", change("node_examples", 5, 10**6), "node_examples"),
     "an example twice": ("neighbors", change("node_examples", 5, 0), "node_examples: .*twice"),

@@ -25,7 +25,7 @@ WRONG = {
     "the least integer": (change("log_weights", 1, -(2**31)), "log_weights"),
     "a weight missing": (columns("log_weights", 1), "log_weights"),
     "no weights": (drop("log_weights"), "log_weights"),
-    "weights that are not there": (change("tree_weights", 1, 9), "tree_weights"),
+    "weights that do not exist": (change("tree_weights", 1, 9), "tree_weights"),
     "a tree too few": (shorten("tree_weights"), "tree_weights"),
     "a tree too many": (longer("tree_weights"), "tree_weights"),
     "no trees": (drop("tree_weights"), "tree_weights"),

@@ -150,6 +150,6 @@ def test_searches_are_filtered_and_radius_neighbors_are_found(one_process):
             for one, other in zip(mine, others, strict=True):
                 np.testing.assert_array_equal(one, other)
     assert (spread.transform(QUERIES) != local.transform(QUERIES)).nnz == 0
-    with pytest.raises(ValueError, match="500 examples stored, got 501"):
+    with pytest.raises(ValueError, match=r"500 \(the examples stored\), got 501"):
         spread.kneighbors(QUERIES, 501)
     assert spread.fingerprint() == local.fingerprint()

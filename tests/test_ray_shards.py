@@ -119,7 +119,7 @@ def fail_once(monkeypatch, method):
 def test_few_examples_filters_and_radii():
     spread, local = index().fit(X[:2]), local_index().fit(X[:2])
     np.testing.assert_array_equal(spread.kneighbors(QUERIES, 2)[1], local.kneighbors(QUERIES, 2)[1])
-    with pytest.raises(ValueError, match="2 examples stored, got 3"):
+    with pytest.raises(ValueError, match=r"2 \(the examples stored\), got 3"):
         spread.kneighbors(QUERIES, 3)
     for forest in (spread, local):
         forest.partial_fit(X[2:900])

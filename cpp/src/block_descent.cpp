@@ -14,7 +14,7 @@ bool plain_path() {
   const char* path = std::getenv("BOUNDARY_FOREST_PATH");
   const std::string name = path == nullptr || *path == '\0' ? "block" : path;
   if (name != "plain" && name != "block")
-    throw std::invalid_argument("BOUNDARY_FOREST_PATH is '" + name + "'; it may be: plain, block");
+    throw std::invalid_argument("BOUNDARY_FOREST_PATH must be plain or block, got '" + name + "'");
   return name == "plain";
 }
 

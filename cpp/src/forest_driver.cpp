@@ -112,7 +112,7 @@ void ForestDriver::restore(const State& state) {
   if (state.errors.size() != votes_.errors.size() || state.losses.size() != votes_.losses.size() ||
       (votes_.errors.empty() ? state.rule != votes_.rule
                              : state.rule >= vote_rules(params_).size()))
-    throw std::invalid_argument("not the state of this forest: its votes");
+    throw std::invalid_argument("inconsistent state: votes");
   spread_.restore(state.spread);
   seen_ = state.seen;
   n_classes_ = state.n_classes;

@@ -34,7 +34,8 @@ std::vector<std::size_t> BoundaryForest::forget(const Ids& ids, const Run& run) 
   if (!unknown.empty()) return unknown;
   if (n_forgotten > 0 && n_forgotten == store_.n_living())
     throw std::invalid_argument(
-        "ids are those of all stored examples, and a forest needs one: begin another forest");
+        "ids must not be those of all stored examples, because a forest needs at least one: start "
+        "a new forest instead");
   try {
     forget_slots(forgotten, run);
     for (Slot slot = 0; !planted() && slot < forgotten.size(); ++slot)
@@ -60,7 +61,8 @@ std::vector<std::size_t> BoundaryForest::mark_forgotten(const Ids& ids) {
   known.erase(std::unique(known.begin(), known.end()), known.end());
   if (!known.empty() && known.size() == store_.n_living() - store_.n_marked())
     throw std::invalid_argument(
-        "ids are those of all stored examples, and a forest needs one: begin another forest");
+        "ids must not be those of all stored examples, because a forest needs at least one: start "
+        "a new forest instead");
   try {
     for (const Slot slot : known) store_.mark(slot, publication_.newest().number + 1);
     publish();

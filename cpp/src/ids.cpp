@@ -33,13 +33,12 @@ void IdColumn::check_new(const Ids& ids, bool may_be_known) const {
         ids.texts.empty() ? most_frequent(ids.integers) : most_frequent(ids.texts);
     if (times > 1)
       throw std::invalid_argument("ids must be unique, but " + shown(ids, first) + " occurs " +
-                                  std::to_string(times) +
-                                  " times: give each example an id of its own");
+                                  std::to_string(times) + " times: give each example its own id");
   }
   for (std::size_t i = 0; i < ids.size() && !may_be_known; ++i)
     if (find(ids, i) != nothing)
       throw std::invalid_argument("ids must be new, but " + shown(ids, i) +
-                                  " already names a stored example: give the new one another id");
+                                  " is already the id of a stored example: use another id");
 }
 
 }  // namespace boundary_forest

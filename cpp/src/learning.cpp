@@ -25,8 +25,8 @@ BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
       publication_(params) {
   if (settings_->d->may_be_negative() && params_.estimator != Estimator::nearest)
     throw std::invalid_argument(
-        "metric 'inner_product' may be negative, and a Shepard vote or mean needs distances >= 0; "
-        "use it for retrieval, or choose metric='cosine'");
+        "metric='inner_product' may be negative, but votes and means need distances >= 0: use it "
+        "for retrieval, or use metric='cosine'");
   progress_.spread = Spread(params.label_length);
   Adaptation& adaptation = progress_.adaptation;
   adaptation.settings = settings_;
@@ -264,7 +264,7 @@ void BoundaryForest::learn_rows(Learning& learning, const RowsView& rows, const 
                                 const Asked& asked) {
   learned = 0;
   if (ids.kind() != params_.ids && rows.n > 0)
-    throw std::logic_error("ids must come with every batch or with none");
+    throw std::logic_error("either all batches have ids or none");
   try {
     for (std::size_t begin = 0; begin < rows.n;) {
       if (begin > 0) {

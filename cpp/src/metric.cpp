@@ -187,10 +187,10 @@ void to_doubles(const Position& row, std::size_t n, double* out) {
 
 double checked_distance(double value, bool needs_non_negative) {
   if (std::isnan(value))
-    throw std::domain_error("the metric returned NaN; a distance must be a number");
+    throw std::domain_error("the metric returned NaN, but a distance must be a number");
   if (needs_non_negative && value < 0.0)
     throw std::domain_error("the metric returned " + std::to_string(value) +
-                            "; a Shepard vote or mean needs distances >= 0");
+                            ", but votes and means need distances >= 0");
   return value;
 }
 

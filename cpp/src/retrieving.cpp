@@ -115,11 +115,10 @@ Neighbors BoundaryForest::neighbors(const RowsView& rows, std::size_t n, const S
   const Version& version = sought.version;
   if (n < 1 || n > sought.n_allowed)
     throw std::invalid_argument(
-        "n_neighbors must be between 1 and the " + std::to_string(sought.n_allowed) +
-        (sought.is_filtered ? " examples allowed, got " : " examples stored, got ") +
-        std::to_string(n) +
-        (sought.is_filtered ? "; allow more, or ask for fewer"
-                            : "; learn more first, or ask for fewer"));
+        "n_neighbors must be between 1 and " + std::to_string(sought.n_allowed) +
+        (sought.is_filtered ? " (the examples allowed), got " : " (the examples stored), got ") +
+        std::to_string(n) + ": use a smaller n_neighbors, or " +
+        (sought.is_filtered ? "allow more examples" : "learn more examples first"));
   Neighbors out{{rows.n, n, std::vector<double>(rows.n * n)},
                 {rows.n, n, std::vector<Arrival>(rows.n * n)},
                 store_.ids().blank(rows.n * n)};

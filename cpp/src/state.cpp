@@ -10,7 +10,7 @@ namespace boundary_forest {
 namespace {
 
 void require(bool condition, const char* what) {
-  if (!condition) throw std::invalid_argument("not the state of this forest: " + std::string(what));
+  if (!condition) throw std::invalid_argument("inconsistent state: " + std::string(what));
 }
 
 std::uint64_t sum(const std::vector<NodeId>& sizes) {
@@ -219,20 +219,20 @@ void BoundaryForest::restore(const State& state, const SavedRows& rows) {
   const Examples& examples = state.examples;
   const std::size_t n = examples.arrivals.size();
   require(n < nothing, "arrivals has too many examples");
-  require(rows.bytes == n * store_.row_bytes(), "positions has another size");
-  require(examples.labels.size() == n * params_.label_length, "labels has another size");
+  require(rows.bytes == n * store_.row_bytes(), "positions has the wrong size");
+  require(examples.labels.size() == n * params_.label_length, "labels has the wrong size");
   require(examples.ids.size() == (params_.ids == IdKind::none ? 0 : n) &&
               (n == 0 || examples.ids.kind() == params_.ids),
-          "ids does not name every example");
+          "ids does not have an id for every example");
   store_.ids().check_new(examples.ids);
   require(state.seen <= (std::uint64_t{1} << 53), "seen is too large");
   check_examples(state);
   const std::size_t n_held = params_.n_held();
   require(state.tree_sizes.size() == n_held + state.tree_places.size(),
-          "there are more or fewer trees");
+          "the number of trees is wrong");
   require(
       state.tree_generations.empty() || state.tree_generations.size() == state.tree_sizes.size(),
-      "tree_generations does not fit the trees");
+      "tree_generations does not match the trees");
   const bool planted = state.tree_sizes[0] > 0;
   const bool may_have_gaps = params_.ids != IdKind::none;  // some may have been forgotten
   require(planted || (state.seen < params_.n_T && (n == state.seen || may_have_gaps)),
@@ -275,18 +275,18 @@ void BoundaryForest::restore(const State& state, const SavedRows& rows) {
 Adaptation BoundaryForest::restored_adaptation(const State& state) const {
   Adaptation adaptation = progress_.adaptation;  // as a new forest has it
   require(state.vote_errors.size() == adaptation.errors.size(),
-          "vote_errors does not fit the parameters");
+          "vote_errors does not match the parameters");
   for (const double error : state.vote_errors)
-    require(error >= 0.0, "vote_errors has a bad number");
+    require(error >= 0.0, "vote_errors has an invalid number");
   adaptation.errors = state.vote_errors;
   require(state.tree_losses.size() == adaptation.losses.size(),
-          "tree_losses does not fit the parameters");
+          "tree_losses does not match the parameters");
   for (const double loss : state.tree_losses)
-    require(loss >= 0.0 && (!votes() || loss <= 1.0), "tree_losses has a bad number");
+    require(loss >= 0.0 && (!votes() || loss <= 1.0), "tree_losses has an invalid number");
   adaptation.losses = state.tree_losses;
   require(adaptation.errors.empty() ? state.vote_rule == adaptation.rule
                                     : state.vote_rule < vote_rules(params_).size(),
-          "vote_power does not fit the parameters");
+          "vote_power does not match the parameters");
   adaptation.rule = static_cast<std::uint8_t>(state.vote_rule);
   Window& window = adaptation.window;
   const std::vector<Arrival>& arrivals = state.window.arrivals;
@@ -300,7 +300,7 @@ Adaptation BoundaryForest::restored_adaptation(const State& state) const {
           "the window's arrays do not fit one another");
   for (std::size_t i = 0; i < n; ++i)
     require(arrivals[i] < state.seen && arrivals[i] >= (i == 0 ? first : arrivals[i - 1] + 1),
-            "the window does not have the last arrivals");
+            "the window does not contain the last arrivals");
   check_labels(state.window.labels, state.n_classes);
   window.begin_at(first);
   for (std::size_t i = 0; window.end() < state.seen && window.is_kept();) {
@@ -323,15 +323,15 @@ std::vector<std::shared_ptr<const TreeSettings>> BoundaryForest::restored_settin
   const std::size_t n = state.log_weights.size() / D;
   if (!params_.has_learned_weights) {
     require(state.log_weights.empty() && state.tree_weights.empty(),
-            "weights were learned, but the parameters say that they are not");
+            "weights were learned, but feature_weights is not 'learned'");
     return {};
   }
   require(n > 0 && n * D == state.log_weights.size() && n <= state.tree_sizes.size() + 1,
-          "log_weights does not fit the features");
+          "log_weights does not match the features");
   require(state.tree_weights.size() == (planted ? state.tree_sizes.size() : 0),
-          "tree_weights does not fit the trees");
+          "tree_weights does not match the trees");
   for (const std::uint32_t which : state.tree_weights)
-    require(which < n, "tree_weights: a tree has weights that are not there");
+    require(which < n, "tree_weights: a tree has weights that do not exist");
   for (const LogWeight log : state.log_weights)
     require(log >= -most_log_weight && log <= most_log_weight, "log_weights is out of range");
   std::vector<std::shared_ptr<const TreeSettings>> settings;
@@ -358,15 +358,15 @@ void BoundaryForest::check_labels(std::span<const double> labels, std::uint32_t 
 void BoundaryForest::check_examples(const State& state) const {
   const Examples& examples = state.examples;
   for (std::size_t i = 0; i < examples.arrivals.size(); ++i) {
-    require(i == 0 || examples.arrivals[i - 1] < examples.arrivals[i], "arrivals does not ascend");
+    require(i == 0 || examples.arrivals[i - 1] < examples.arrivals[i], "arrivals is not ascending");
     require(examples.arrivals[i] < state.seen, "arrivals exceeds the number of examples seen");
   }
   check_labels(examples.labels, state.n_classes);
   // Classes may have no example left, or none yet: how many there are is for the caller to check.
-  require(votes() || state.n_classes == 0, "n_classes is not 0, and labels are not classes");
+  require(votes() || state.n_classes == 0, "n_classes is not 0, but labels are not classes");
   const double n_spread = votes() ? 0.0 : static_cast<double>(state.seen);
   require(!state.spread.empty() && state.spread[0] == n_spread,
-          "spread does not fit the number of examples seen");
+          "spread does not match the number of examples seen");
 }
 
 // Nodes come after their parents, so that no path can lead back.
@@ -378,7 +378,7 @@ void BoundaryForest::check_trees(const State& state) const {
   for (std::size_t i = 0; i < state.tree_places.size(); ++i)
     require(state.tree_places[i] - params_.first_tree < params_.n_held() &&
                 (i == 0 || state.tree_places[i - 1] < state.tree_places[i]),
-            "tree_places: a tree grows where none stands");
+            "tree_places: a growing tree has no tree to replace");
   std::vector<std::uint32_t> last_tree(state.examples.arrivals.size(), 0);  // that has the example
   std::vector<std::uint32_t> n_children;
   std::uint32_t t = 0;

@@ -139,14 +139,14 @@ CASE("only an empty forest can be restored") {
 CASE("a state that makes no forest is refused by what is wrong with it") {
   const Stream stream = stream_for(Task::classes);
   const std::vector<std::pair<std::string, std::function<void(State&)>>> wrong = {
-      {"positions has another size", [](State& s) { s.examples.positions.pop_back(); }},
-      {"labels has another size", [](State& s) { s.examples.labels.push_back(0.0); }},
-      {"does not ascend", [](State& s) { s.examples.arrivals[1] = s.examples.arrivals[0]; }},
+      {"positions has the wrong size", [](State& s) { s.examples.positions.pop_back(); }},
+      {"labels has the wrong size", [](State& s) { s.examples.labels.push_back(0.0); }},
+      {"is not ascending", [](State& s) { s.examples.arrivals[1] = s.examples.arrivals[0]; }},
       {"exceeds", [](State& s) { s.seen = s.examples.arrivals.back(); }},
       {"class that does not exist", [](State& s) { s.examples.labels[3] = 99.0; }},
       {"class that does not exist", [](State& s) { s.examples.labels[3] = 0.5; }},
       {"class that does not exist", [](State& s) { s.examples.labels[3] = -1.0; }},
-      {"more or fewer trees", edit([](auto& trees) { trees.pop_back(); })},
+      {"the number of trees is wrong", edit([](auto& trees) { trees.pop_back(); })},
       {"trees are missing", edit([](auto& trees) { trees[0] = {}; })},
       {"others not", edit([](auto& trees) { trees[2] = {}; })},
       {"does not add up", edit([](auto& trees) { trees[1].parents.pop_back(); })},
@@ -171,7 +171,7 @@ CASE("a state that makes no forest is refused by what is wrong with it") {
       {"spread", [](State& s) { s.spread[0] = 600.0; }},
       {"not finite", [](State& s) { s.examples.labels[3] = std::nan(""); }},
       {"class that does not exist", [](State& s) { --s.n_classes; }},
-      {"more or fewer trees", [](State& s) { s.tree_places = {3}; }},
+      {"the number of trees is wrong", [](State& s) { s.tree_places = {3}; }},
       {"tree_generations", [](State& s) { s.tree_generations = {1}; }},
       {"ids", [](State& s) { s.examples.ids.integers = {1}; }},
       {"seen is too large", [](State& s) { s.seen = std::uint64_t{1} << 60; }},

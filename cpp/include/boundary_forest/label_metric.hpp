@@ -97,7 +97,7 @@ class Spread {
     const std::size_t length = mean_.size();
     const bool has_exponents = length > 0 && sums.size() == 1 + 3 * length;
     if ((sums.size() != 1 + 2 * length && !has_exponents) || !(sums[0] >= 0.0) || sums[0] > 0x1p53)
-      throw std::invalid_argument("spread does not fit the labels");
+      throw std::invalid_argument("spread does not match the labels");
     n_ = static_cast<std::uint64_t>(sums[0]);
     for (std::size_t i = 0; i < length; ++i) {
       mean_[i] = sums[1 + i];

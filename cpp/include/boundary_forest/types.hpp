@@ -201,8 +201,7 @@ struct Params {
       throw std::invalid_argument("max_samples must be above 0 and at most 1, got " +
                                   std::to_string(max_samples));
     if (has_learned_weights && label_length < 1)
-      throw std::invalid_argument(
-          "weights of features are learned from labels, and there are none");
+      throw std::invalid_argument("feature_weights='learned' requires labels");
     if (forgets() && lifetimes.size() != n_T)
       throw std::invalid_argument("forgetting must have a lifetime for each of the " +
                                   std::to_string(n_T) + " trees, got " +
@@ -218,7 +217,7 @@ struct Params {
     if (has_graph && (label_metric != LabelMetric::always || max_samples < 1.0 || forgets() ||
                       max_stored > 0 || n_held() != n_T))
       throw std::invalid_argument(
-          "search='graph' needs trees that have every example: it is for retrieval alone");
+          "search='graph' requires trees that store every example: use it for retrieval");
     if (!(epsilon >= 0.0))
       throw std::invalid_argument("epsilon must be a number >= 0, got " + std::to_string(epsilon));
   }

@@ -48,8 +48,8 @@ InstructionSet choose() {
     if (set.name == wanted) return set;
     names += (names.empty() ? "" : ", ") + set.name;
   }
-  throw std::invalid_argument("BOUNDARY_FOREST_ISA is '" + std::string(wanted) +
-                              "'; this processor can run: " + names);
+  throw std::invalid_argument("BOUNDARY_FOREST_ISA must be one of " + names +
+                              " on this processor, got '" + std::string(wanted) + "'");
 }
 
 }  // namespace

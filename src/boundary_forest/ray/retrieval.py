@@ -96,12 +96,13 @@ def _check_enough(crew: Crew, asked: Sequence[int] | None, n: int, how: dict[str
 def too_few(n_there: int, n: int, *, is_filtered: bool) -> ValueError:
     """Return the engine's error if there are fewer than n examples to choose from."""
     kind, then = (
-        ("allowed", "allow more, or ask for fewer")
+        ("allowed", "allow more examples")
         if is_filtered
-        else ("stored", "learn more first, or ask for fewer")
+        else ("stored", "learn more examples first")
     )
     return ValueError(
-        f"n_neighbors must be between 1 and the {n_there} examples {kind}, got {n}; {then}"
+        f"n_neighbors must be between 1 and {n_there} (the examples {kind}), got {n}: use a "
+        f"smaller n_neighbors, or {then}"
     )
 
 
