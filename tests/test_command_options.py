@@ -145,7 +145,7 @@ def test_epsilon_does_not_fit_a_classifier_that_is_loaded(tmp_path):
     assert command("fit", source, "--target", "label", "--save", model).returncode == 0
     ended = command("stream", source, "--load", model, "--epsilon", "1")
     assert ended.returncode == 2
-    assert "was created with epsilon=None, not 1.0" in ended.stderr
+    assert "was created with epsilon=None, which cannot be changed to 1.0" in ended.stderr
 
 
 @pytest.mark.parametrize("warmup", [50, 1000])

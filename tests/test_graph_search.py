@@ -291,7 +291,7 @@ def test_what_cannot_be_asked_is_refused():
         index.radius_neighbors(X, "far")
     with pytest.raises(ValueError, match="allowed requires queries"):
         index.kneighbors(None, 2, allowed=np.ones(30, dtype=bool))
-    with pytest.raises(ValueError, match="either all batches have ids"):
+    with pytest.raises(ValueError, match="all batches must have ids"):
         index.upsert(X, np.arange(30))
     paper = BoundaryForestNeighbors(n_estimators=3, search="paper").fit(X, ids=np.arange(30))
     with pytest.raises(ValueError, match="search='graph'"):

@@ -90,7 +90,7 @@ def test_mistakes_are_told_and_the_index_stays_as_it_was(run, tmp_path, saved):
         more, "--id", "id", *into, "--dtype", "float64"
     )
     assert "No such file" in refused(more, "--id", "id", "--into", tmp_path / "none.bf")
-    assert "--save or --into is required" in refused(more)
+    assert "use --save FILE to create an index" in refused(more)
     BoundaryForestNeighbors(random_state=0).fit(X).save(tmp_path / "numbered.bf")
     assert "have no ids: omit --id" in refused(
         more, "--id", "id", "--into", tmp_path / "numbered.bf"

@@ -103,7 +103,7 @@ def test_info_and_verify_know_what_it_saved(told, rows, tmp_path):
         (None, ("--target", "y"), "No such file"),
         ("", ("--target", "y"), "is empty"),
         ("a,y\n", ("--target", "y"), "has no rows"),
-        ("a,y\n1,2\n", (), "target is required, the column to predict; the columns are a, y"),
+        ("a,y\n1,2\n", (), "target (the column to predict) is required; the columns are a, y"),
         ("a,y\n1,2\n", ("--target", "z"), "there is no column 'z'; the columns are a, y"),
         ("a,y\n1,2\n", ("--target", "y", "--drop", "b"), "there is no column 'b'"),
         ("a,a\n1,2\n", ("--target", "a"), "two columns are named 'a'"),
@@ -197,9 +197,13 @@ def test_unlike_options_of_a_model_that_there_is_are_refused(told, rows, tmp_pat
     stream(rows, "label", tmp_path)
     model = tmp_path / "model.bf"
     for option, value, why in (
-        ("--target", "x", "was created with target 'label', not 'x'"),
-        ("--scale", "none", "was created with scaling 'standard', not 'none'"),
-        ("--trees", "9", "was created with n_estimators=8, not 9"),
+        ("--target", "x", "was created with target 'label', which cannot be changed to 'x'"),
+        (
+            "--scale",
+            "none",
+            "was created with scaling 'standard', which cannot be changed to 'none'",
+        ),
+        ("--trees", "9", "was created with n_estimators=8, which cannot be changed to 9"),
     ):
         code, _, error = told("stream", rows, "--load", model, option, value)
         assert code == 2

@@ -234,7 +234,7 @@ def test_a_run_that_wrote_no_answers_does_not_continue_anybodys_file(source, tmp
             stream_durably(source, tmp_path)
     other = tmp_path / "other.ndjson"
     other.write_text("mine\n")
-    with pytest.raises(StreamError, match="the run to resume has written no predictions"):
+    with pytest.raises(StreamError, match="the interrupted run wrote no predictions"):
         stream_durably(source, tmp_path, predictions=str(other))
     assert other.read_text() == "mine\n"
     assert stream_durably(source, tmp_path, predictions=str(tmp_path / "new.ndjson")) == 0

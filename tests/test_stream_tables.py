@@ -98,5 +98,7 @@ def test_plain_contradicts_a_model_that_is_not(tmp_path):
     with Session(Settings(target="y", warmup=50)) as session:
         session.take_rows(useless_columns(200))
         session.save(tmp_path / "model.bf")
-    with pytest.raises(StreamError, match="was created with feature_weights=learned, not None"):
+    with pytest.raises(
+        StreamError, match="was created with feature_weights=learned, which cannot be changed"
+    ):
         Session(Settings(load=tmp_path / "model.bf", plain=True))

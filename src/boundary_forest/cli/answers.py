@@ -116,20 +116,20 @@ class AnswerFile:
         if kept is None:
             if os.path.isfile(path) and os.path.getsize(path) > 0:
                 raise StreamError(
-                    f"--predictions {path}: this file exists, but the run to resume has written "
-                    "no predictions: choose a new file"
+                    f"--predictions {path}: this file exists, but the interrupted run wrote no "
+                    "predictions: choose a new file"
                 )
             return
         if not os.path.exists(path):
             raise StreamError(
-                f"--predictions {path}: this file is missing, but the run to resume has written "
+                f"--predictions {path}: this file is missing, but the interrupted run wrote "
                 f"predictions: {_WHAT_TO_DO}"
             )
         known = kept["bytes"]
         if _checksum_of(path, known) != (known, kept["crc32"]):
             raise StreamError(
-                f"--predictions {path}: this file does not start with the predictions of the run "
-                f"to resume: {_WHAT_TO_DO}"
+                f"--predictions {path}: this file does not start with the predictions of the "
+                f"interrupted run: {_WHAT_TO_DO}"
             )
         record = _CSV_ROW if self._csv else _JSON_ROW
         _cut_off(path, record, after, known)

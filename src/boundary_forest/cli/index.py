@@ -59,8 +59,8 @@ def index(
         int | None,
         typer.Option(
             min=1,
-            help="Number of vectors from which a search continues: a larger beam finds more of the "
-            "true neighbours, but takes longer.",
+            help="Width of the search: a larger beam finds more of the true neighbours, but takes "
+            "longer.",
             show_default=str(_DEFAULTS.beam),
         ),
     ] = None,
@@ -102,9 +102,7 @@ def index(
     def work() -> int:
         to = save or into
         if to is None:
-            raise StreamError(
-                "--save or --into is required: a file for a new index, or an existing index"
-            )
+            raise StreamError("use --save FILE to create an index, or --into INDEX to add to one")
         Job(source, Settings(), save=to).check()
         old = None if into is None else _opened(into, given, id_column)
         forest = (
@@ -240,8 +238,8 @@ def _summary(
     return {
         "rows": f"{count(counter.rows)} in {duration(counter.seconds)}, "
         f"{rate(counter.rows_per_s)} per second",
-        "vectors": f"{count(stats['examples_stored'])} of {columns.width} {kind} from {where}, "
-        f"{ids}",
+        "vectors": f"{count(stats['examples_stored'])} with {columns.width} {kind} values each, "
+        f"from {where}, {ids}",
         "index": f"{counted(forest.n_estimators, 'tree')}, {forest.metric}, beam {forest.beam}",
         "memory": f"{size(memory['total'])}, {size(each)} per vector",
     }

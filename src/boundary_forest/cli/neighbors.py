@@ -48,8 +48,8 @@ def neighbors(
         int | None,
         typer.Option(
             min=1,
-            help="Number of vectors from which a search continues: a larger beam finds more of the "
-            "true neighbours, but takes longer.",
+            help="Width of the search: a larger beam finds more of the true neighbours, but takes "
+            "longer.",
             show_default="that of the index",
         ),
     ] = None,

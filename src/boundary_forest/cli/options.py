@@ -66,7 +66,7 @@ def _lifetimes(text: str | None) -> str | None:
         checked_lifetimes(_lifetimes_in(text))
     except ValueError:
         raise typer.BadParameter(
-            f"must be auto, or numbers of rows from {SHORTEST} to {LONGEST} or never, separated "
+            f"must be auto, or lifetimes from {SHORTEST} to {LONGEST} rows (or never) separated "
             f"by commas, got {text!r}"
         ) from None
     return text
@@ -91,7 +91,7 @@ Features = Annotated[
     list[str] | None,
     typer.Option(
         help="Columns to predict from, separated by commas; all other columns if omitted. Put "
-        "names with commas or outer spaces in double quotes.",
+        "names that contain commas, or start or end with spaces, in double quotes.",
         metavar="COLUMNS",
     ),
 ]
@@ -162,7 +162,7 @@ Warmup = Annotated[
     typer.Option(
         min=1,
         max=999_999,
-        help="Number of rows from which columns are inferred.",
+        help="Number of first rows used to infer the columns.",
         show_default=str(WARMUP),
     ),
 ]
@@ -199,8 +199,8 @@ Trees = Annotated[
 Forgetting = Annotated[
     str | None,
     typer.Option(
-        help="Lifetimes of the trees in rows, after which newer trees replace them: auto, or "
-        "numbers or never, separated by commas. Implies 64 trees.",
+        help="Replace each tree after its lifetime, a number of rows: auto, or lifetimes separated "
+        "by commas, where never means unlimited. Implies 64 trees.",
         callback=_lifetimes,
         metavar="LIFETIMES",
     ),
@@ -251,8 +251,8 @@ Kept = Annotated[
 Epsilon = Annotated[
     str | None,
     typer.Option(
-        help="Regression: largest error at which a tree does not store a row; auto adapts to the "
-        "spread of the target.",
+        help="Regression: a tree stores a row only if its prediction is off by more than this; "
+        "auto adapts to the spread of the target.",
         callback=_epsilon,
         metavar="NUMBER|auto",
         show_default="auto",

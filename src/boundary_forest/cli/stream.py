@@ -32,8 +32,8 @@ def stream(
     predictions: Annotated[
         str | None,
         typer.Option(
-            help="Write each prediction to this file at once; - is standard output. NDJSON, or "
-            "CSV if the name ends in .csv.",
+            help="Write each prediction to this file as soon as it is made; - is standard output. "
+            "NDJSON, or CSV if the name ends in .csv.",
             metavar="FILE",
         ),
     ] = None,
@@ -50,8 +50,8 @@ def stream(
     durable: Annotated[
         Path | None,
         typer.Option(
-            help="Save everything learned in this folder at once: after a crash, the same command "
-            "resumes.",
+            help="Folder that keeps everything learned, so that the same command resumes after a "
+            "crash.",
             metavar="FOLDER",
         ),
     ] = None,
@@ -59,7 +59,10 @@ def stream(
         bool,
         typer.Option(
             "--live",
-            help="With --durable: the source has only new rows, so skip none when resuming.",
+            help=(
+                "With --durable: the source contains only new rows, so read all of them when "
+                "resuming."
+            ),
         ),
     ] = False,
     ray: Annotated[

@@ -66,10 +66,9 @@ def check_kind(ids: NDArray[Any] | None, expected: str) -> None:
         return
     if NONE not in (kind, expected):
         raise TypeError(f"ids must be {_SHOWN[expected]} as in the first batch, got {_SHOWN[kind]}")
-    first = "had ids: pass ids" if ids is None else "had none: do not pass ids"
+    first = "had ids, so pass ids" if ids is None else "had no ids, so do not pass any"
     raise ValueError(
-        f"either all batches have ids or none. The first batch {first}, or call fit() to start "
-        "again"
+        f"all batches must have ids, or none: the first batch {first}, or call fit() to start again"
     )
 
 

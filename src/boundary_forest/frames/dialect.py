@@ -81,11 +81,13 @@ class Dialect:
     def from_json(cls, content: dict[str, Any]) -> Self:
         """Return the dialect in JSON; ValueError or TypeError if it is not one."""
         if not isinstance(content, dict):
-            raise ValueError(f"its dialect is {str(content)[:40]!r}")
+            raise ValueError(f"its dialect must be an object, got {str(content)[:40]!r}")
         for field in fields(cls):
             kind = bool if field.name == "header" else str
             if not isinstance(content.get(field.name), kind | None):
-                raise ValueError(f"{field.name} is {str(content[field.name])[:40]!r}")
+                raise ValueError(
+                    f"{field.name} has the invalid value {str(content[field.name])[:40]!r}"
+                )
         return cls(**content)
 
 

@@ -93,7 +93,7 @@ def number(value: Any) -> float:
 def one_of(value: Any, allowed: tuple[str, ...]) -> str:
     """Return a value that is one of those allowed; ValueError if it is not."""
     if value not in allowed:
-        raise ValueError(f"{str(value)[:40]!r} is none of {', '.join(allowed)}")
+        raise ValueError(f"{str(value)[:40]!r} is not one of {', '.join(allowed)}")
     return str(value)
 
 

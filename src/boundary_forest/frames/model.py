@@ -71,7 +71,7 @@ class FrameModel:
         n_features = getattr(forest, "n_features_in_", columns.width)
         if n_features != columns.width:
             raise ValueError(
-                f"its columns encode to {columns.width} numbers, but the forest has "
+                f"its columns are encoded as {columns.width} numbers, but the forest has "
                 f"{n_features} features"
             )
         return cls(forest, columns)

@@ -24,7 +24,9 @@ def connect(address: str | None) -> None:
 
         import boundary_forest.ray  # noqa: F401
     except ModuleNotFoundError as error:
-        raise StreamError(f'Ray is needed ({error}): pip install "boundary-forest[ray]"') from error
+        raise StreamError(
+            f"a cluster requires Ray ({error}): pip install 'boundary-forest[ray]'"
+        ) from error
     if ray.is_initialized():
         return
     where = {"include_dashboard": False} if address == LOCAL else {"address": address}

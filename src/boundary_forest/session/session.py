@@ -232,7 +232,7 @@ class Session:
         target = self.target or default_target
         if target is None:
             hint = f"; the columns are {listed(names)}" if names else ""
-            raise StreamError(f"target is required, the column to predict{hint}")
+            raise StreamError(f"target (the column to predict) is required{hint}")
         if model is None:
             options = settings.options(target)
         else:

@@ -107,7 +107,10 @@ class Settings:
         for name in ("target", "task", "scaling", "missing"):
             given, kept = getattr(self, name), getattr(columns, name)
             if given is not None and given != kept:
-                raise StreamError(f"{self.origin} was created with {name} {kept!r}, not {given!r}")
+                raise StreamError(
+                    f"{self.origin} was created with {name} {kept!r}, which cannot be changed to "
+                    f"{given!r}"
+                )
         self._check_kinds({feature.name: feature.kind for feature in columns.features})
         return Options(
             target=columns.target,
@@ -125,7 +128,8 @@ class Settings:
                 kept = kinds.get(name, given)
                 if kept != given:
                     raise StreamError(
-                        f"{self.origin} was created with column {name!r} as {kept}, not {given}"
+                        f"{self.origin} was created with column {name!r} as {kept}, which "
+                        f"cannot be changed to {given}"
                     )
 
     def check_parameters(self, kept: dict[str, Any]) -> None:
@@ -134,7 +138,8 @@ class Settings:
         for name, given in specified.items():
             if kept.get(name) != given:
                 raise StreamError(
-                    f"{self.origin} was created with {name}={kept.get(name)}, not {given}"
+                    f"{self.origin} was created with {name}={kept.get(name)}, which cannot be "
+                    f"changed to {given}"
                 )
 
     @property

@@ -139,4 +139,4 @@ class ClassLabels:
         """Refuse a table that could not have come about, and a state with more classes."""
         self.codes.table.check()
         if state["n_classes"] > len(self.codes.table.classes):
-            raise ValueError("labels has more classes than classes")
+            raise ValueError("labels contains more classes than the array of classes")

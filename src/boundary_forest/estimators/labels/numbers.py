@@ -154,7 +154,7 @@ class Targets:
         one_output = document.get("one_output")
         if not isinstance(one_output, bool) or (one_output and label_length != 1):
             raise ValueError(
-                f"its one_output is {one_output!r}, with labels of {label_length} numbers"
+                f"one_output is {one_output!r}, but labels have {label_length} numbers"
             )
         return replace(self, one_output=one_output, length=label_length)
 

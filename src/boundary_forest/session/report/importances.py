@@ -41,7 +41,7 @@ def column_importances(recorded: Sequence[tuple[int, dict[str, float]]]) -> Impo
     bars = [(name, now[name]) for name in ranked[:MOST_BARS]]
     largest = max(share for _, share in bars) or 1.0
     return Importances(
-        note="The weight of each column in the distance times its variance, as a share of all.",
+        note="A column's weight in the distance times its variance, as a share of the total.",
         bars=[
             Bar(name, percent(share), f"width:{100 * share / largest:.4g}%") for name, share in bars
         ],

@@ -63,10 +63,9 @@ def lifetimes(snapshots: Sequence[Snapshot]) -> Forgetting | None:
     groups = seen[-1][1].lifetimes
     values = [v for group in groups if (v := _recent(group, classes)) is not None]
     return Forgetting(
-        note="Lifetime: the number of rows after which a tree is replaced. Age: how many rows ago "
-        "the oldest example in a tree arrived, from the youngest tree to the oldest. Renewals: how "
-        "many trees were replaced. The last column is the mean of single trees over about the "
-        "last 100 rows.",
+        note="Lifetime: the number of rows after which a tree is replaced. Age: rows since the "
+        "oldest example in a tree arrived, for the youngest and the oldest tree. Renewals: how many "
+        "trees were replaced. Last column: the mean of single trees over about the last 100 rows.",
         recent="accuracy" if classes else "RMSE",
         lines=[_line(group, classes, max(values, default=0.0)) for group in groups],
         charts=[*_quality(seen, classes), _renewals(seen)],

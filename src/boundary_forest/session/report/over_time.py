@@ -65,8 +65,8 @@ def _mae(points: Sequence[Point | Snapshot]) -> Chart:
         ],
         write=number,
         tick=short,
-        note="Mean difference between prediction and true value, each predicted before the row was "
-        f"learned; {RECENTLY}.",
+        note="Mean absolute difference between prediction and true value, each row predicted "
+        f"before it was learned; {RECENTLY}.",
         class_="half",
     )
 
