@@ -5,10 +5,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-ENGINE := $(shell find cpp/include cpp/src bindings -type f 2>/dev/null)
+ENGINE := $(shell find cpp/include cpp/src bindings paper/cover_tree -type f 2>/dev/null)
 # An editable install knows the modules that there were; a folder is newer when one comes or goes.
 MODULES := $(shell find src/boundary_forest -type d -not -name __pycache__)
-CPP_FILES = $(shell find cpp bindings -name '*.hpp' -o -name '*.cpp')
+CPP_FILES = $(shell find cpp bindings paper -name '*.hpp' -o -name '*.cpp')
 
 # $(call watched,what,command): run a quiet command that takes long; on a terminal, count its seconds.
 define watched
@@ -55,7 +55,7 @@ bench-smoke: $(VENV)/.installed-bench ## the same on little data: fails on a wro
 # SCALE=full is the paper's sizes, and takes hours.
 SCALE ?= quick
 paper: $(VENV)/.installed-paper ## the paper's tables, figures and claims, each with a verdict
-	$(BIN)/boundary-forest paper run all --scale $(SCALE)
+	$(BIN)/python -m paper run all --scale $(SCALE)
 
 # The engine's own tests, without Python, under each group of sanitizers that can live together.
 sanitize: $(VENV)/.tools ## the engine's tests under the address, undefined and thread sanitizers
@@ -63,7 +63,7 @@ sanitize: $(VENV)/.tools ## the engine's tests under the address, undefined and 
 	  echo "== sanitizers: $$kind"; tree=build/sanitize-$${kind%,*}; \
 	  $(BIN)/cmake -S . -B $$tree -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
 	    -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBOUNDARY_FOREST_TESTS=ON \
-	    -DBOUNDARY_FOREST_SANITIZE=$$kind; \
+	    -DBOUNDARY_FOREST_PAPER=ON -DBOUNDARY_FOREST_SANITIZE=$$kind; \
 	  $(BIN)/cmake --build $$tree; \
 	  UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	    $(BIN)/ctest --test-dir $$tree --output-on-failure --no-tests=error; \
@@ -89,7 +89,8 @@ fuzz: $(VENV)/.installed-dev ## 20,000 damaged model files (MUTATIONS=n for othe
 
 clean: ## remove the environment, what was built, and caches
 	rm -rf $(VENV) build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -f paper/_cover_tree.*
+	find src tests benchmarks paper -name __pycache__ -type d -prune -exec rm -rf {} +
 
 REQUIRES := 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
 # The environment and what is needed to build in it; the list of the latter is pyproject.toml's.
@@ -103,11 +104,15 @@ $(VENV)/.tools: pyproject.toml
 
 # The package, with the extra named after the dash; again whenever the engine changes. What the extra names is installed
 # apart, because some of it is built from source and needs an environment of its own for that. mypy looks for the
-# extension's types, which the build makes, beside the sources.
-$(VENV)/.installed-%: $(VENV)/.tools pyproject.toml CMakeLists.txt $(ENGINE) $(MODULES)
+# extension's types, which the build makes, beside the sources. paper is no extra but the folder of that name: it and
+# the tests need its requirements and the cover tree, which the build puts there.
+NEEDS_dev := "boundary-forest[dev]" -r paper/requirements.txt
+NEEDS_paper := -r paper/requirements.txt
+$(VENV)/.installed-%: $(VENV)/.tools pyproject.toml CMakeLists.txt $(ENGINE) $(MODULES) paper/requirements.txt
 	$(call watched,building the engine: about two minutes the first time,\
-	  $(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation -e .)
-	$(call watched,installing boundary-forest[$*],\
-	  $(BIN)/python -m pip install -q --disable-pip-version-check "boundary-forest[$*]")
+	  $(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation -e . \
+	  $(if $(NEEDS_$*),--config-settings=cmake.define.BOUNDARY_FOREST_PAPER=ON))
+	$(call watched,installing what $* needs,\
+	  $(BIN)/python -m pip install -q --disable-pip-version-check $(or $(NEEDS_$*),"boundary-forest[$*]"))
 	@cp "$$(ls -t build/cp*/_core.pyi | head -1)" src/boundary_forest/
 	@touch $@

@@ -32,7 +32,7 @@ from benchmarks.sections import (
     streams,
     tables,
 )
-from boundary_forest.paper.machine import described
+from paper.machine import described
 
 SECTIONS: dict[str, Any] = {
     "mnist": mnist,

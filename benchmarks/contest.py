@@ -19,7 +19,7 @@ from benchmarks.harness import (
 from benchmarks.peers import PEERS, Peer, forest
 from benchmarks.report import threads_text
 from boundary_forest import BoundaryForestClassifier
-from boundary_forest.paper.timing import plain_path, timed
+from paper.timing import plain_path, timed
 
 QUERIED_ALONE = 100  # rows that are also predicted one by one, when answers are checked
 

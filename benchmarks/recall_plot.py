@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from boundary_forest.paper.plots import COLORS, FIT, is_installed, named_axes, panels, save
+from paper.plots import COLORS, FIT, is_installed, named_axes, panels, save
 
 RECALLS = (0.9, 0.95, 0.99)
 SHOWN = (0.8, 0.9995)  # recalls at the ends of the axis
@@ -39,14 +39,14 @@ def time_at(curve: list[dict[str, float]], wanted: float) -> float | None:
 
 
 def write(section: dict[str, Any], stem: Path) -> list[Path]:
-    """Write ``stem``.md, and ``stem``.svg and ``stem``.png if matplotlib is there; return them."""
+    """Write ``stem``.md, and ``stem``.svg if matplotlib is there; return them."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     tables = stem.with_suffix(".md")
     tables.write_text("\n".join(_table(part) for part in section["parts"]), encoding="utf-8")
     if not is_installed():
         return [tables]
     save(drawn, section["parts"], stem)
-    return [tables, stem.with_suffix(".svg"), stem.with_suffix(".png")]
+    return [tables, stem.with_suffix(".svg")]
 
 
 def drawn(parts: list[dict[str, Any]]) -> Any:

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "baselines.hpp"
 #include "boundary_forest/checksum.hpp"
 #include "common.hpp"
 #include "driver.hpp"
@@ -44,7 +43,6 @@ NB_MODULE(_core, m) {
       "Return the names of the types that positions may be stored as.");
   bind_forest(m);
   bind_driver(m);
-  bind_baselines(m);
 }
 
 }  // namespace boundary_forest

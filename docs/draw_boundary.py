@@ -1,7 +1,7 @@
 """Draw docs/boundary.svg: examples in the plane, those that one tree keeps, and what it answers.
 
-The examples and the forest are those of ``boundary-forest paper run near-boundaries --scale full``,
-read from docs/paper. Run it as ``.venv/bin/python docs/draw_boundary.py``; it needs matplotlib.
+The examples and the forest are those of ``python -m paper run near-boundaries --scale full``, read
+from docs/paper. Run it as ``.venv/bin/python -m docs.draw_boundary``; it needs matplotlib.
 """
 
 import json
@@ -14,8 +14,8 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import ListedColormap
 
 from boundary_forest import BoundaryForestClassifier
-from boundary_forest.paper.items.near_boundaries import heights
-from boundary_forest.paper.plots import COLORS, FIT, STYLE, panels
+from paper.items.near_boundaries import heights
+from paper.plots import COLORS, FIT, STYLE, panels
 
 DOCS = Path(__file__).parent
 STEPS = 500  # of the square, along each side

@@ -1,6 +1,6 @@
 """Draw the picture of docs/retrieval.md from what ``make bench SECTIONS=retrieval`` has written.
 
-Run it as ``.venv/bin/python docs/draw_retrieval.py build/bench/retrieval-....json``. The tables go
+Run it as ``.venv/bin/python -m docs.draw_retrieval build/bench/retrieval-....json``. The tables go
 to standard output.
 """
 
@@ -8,10 +8,9 @@ import json
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))  # benchmarks/ is not installed
+from benchmarks.recall_plot import write
 
-from benchmarks.recall_plot import write  # noqa: E402
+HERE = Path(__file__).parent
 
 if __name__ == "__main__":
     section = json.loads(Path(sys.argv[1]).read_text())["sections"]["retrieval"]

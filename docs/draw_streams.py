@@ -1,6 +1,6 @@
 """Draw the pictures of docs/streams.md from what ``make bench SECTIONS=streams`` has written.
 
-Run it as ``.venv/bin/python docs/draw_streams.py build/bench/streams-....json``.
+Run it as ``.venv/bin/python -m docs.draw_streams build/bench/streams-....json``.
 """
 
 import json
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from boundary_forest.paper.plots import COLORS, behind, named_axes, panels, save
+from paper.plots import COLORS, behind, named_axes, panels, save
 
 TO = Path(__file__).parent / "streams"
 STREAMS = ("RBF", "Agrawal", "electricity")

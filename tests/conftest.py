@@ -17,7 +17,6 @@ from boundary_forest import (
     BoundaryForestClassifier,
     BoundaryForestNeighbors,
     BoundaryForestRegressor,
-    datasets,
 )
 
 # A shell's background jobs ignore Ctrl-C, and so would the processes that tests send it to.
@@ -149,6 +148,7 @@ def stage(request) -> Stage:
 @pytest.fixture(scope="session")
 def real_data():
     """real_data(name): a data set that this machine has; skips where it has not."""
+    datasets = pytest.importorskip("paper.datasets", reason="paper/ is in a clone alone")
 
     def load(name: str) -> Any:
         try:

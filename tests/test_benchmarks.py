@@ -12,7 +12,7 @@ from benchmarks import contest, data, drift, harness, report, streaming
 from benchmarks.__main__ import main
 from benchmarks.harness import Settings
 from benchmarks.sections import crossover, hypercube, mnist, prequential, streams
-from boundary_forest.paper import laws, timing
+from paper import laws, timing
 
 N = [round(n) for n in np.geomspace(1e4, 1e6, 9)]
 

@@ -18,7 +18,7 @@ from benchmarks.harness import Settings, check, target
 from benchmarks.peers import forest
 from benchmarks.report import new_table, ratio_text
 from boundary_forest import open_durable
-from boundary_forest.paper.timing import timed
+from paper.timing import timed
 
 FOLDER = Path("build/bench")
 BATCH = 1_000

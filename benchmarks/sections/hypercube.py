@@ -25,8 +25,8 @@ from benchmarks.harness import (
 )
 from benchmarks.report import new_table, threads_text
 from boundary_forest import BoundaryForestNeighbors
-from boundary_forest.paper.laws import judged
-from boundary_forest.paper.timing import plain_path, timed
+from paper.laws import judged
+from paper.timing import plain_path, timed
 
 D = 100
 N_ESTIMATORS = 10

@@ -25,7 +25,7 @@ from benchmarks.data import Array, Data, generated_table, load_table
 from benchmarks.harness import Settings, check, limited, target
 from benchmarks.report import new_table, seconds_text
 from boundary_forest import BoundaryForestClassifier, BoundaryForestRegressor
-from boundary_forest.paper.timing import timed
+from paper.timing import timed
 
 SHUFFLES = 5
 CLASSES = ("letter", "dna", "pendigits", "covtype")

@@ -23,7 +23,7 @@ from benchmarks.recall_plot import time_at
 from benchmarks.report import new_table
 from benchmarks.sections.retrieval import glove, recall
 from boundary_forest import BoundaryForestNeighbors
-from boundary_forest.paper.timing import timed
+from paper.timing import timed
 
 WIDTHS = (10, 14, 20, 30, 45, 70, 100, 150, 220, 330)
 WANTED = (0.95, 0.99)

@@ -27,7 +27,7 @@ from benchmarks.harness import (
 from benchmarks.peers import forest
 from benchmarks.report import new_table, ratio_text, threads_text
 from boundary_forest import BoundaryForestClassifier
-from boundary_forest.paper.timing import plain_path
+from paper.timing import plain_path
 
 NAMES = ("mnist", "covtype")
 # Batch size: rows of the stream. Small batches cost more per row, and need fewer rows to time.

@@ -34,7 +34,6 @@ COMMANDS = {  # and what they do, as their functions say
     "demo": "Predict and learn 1,797 handwritten digits one by one, and write a report.",
     "info": "Show a model file: estimator, parameters, examples, trees and sizes.",
     "verify": "Check a model file; exit code 0: intact, 1: damaged, 2: missing.",
-    "paper": "Reproduce the paper: every table, figure and claim by one command.",
 }
 
 
@@ -119,11 +118,9 @@ def _command(name: str) -> Any:
         import typer
 
         found = getattr(importlib.import_module(f"boundary_forest.cli.{name}"), name)
-    if not isinstance(found, typer.Typer):
-        app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        app.command(name)(found)
-        found = app
-    command = typer.main.get_command(found)
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command(name)(found)
+    command = typer.main.get_command(app)
     command.name = name
     return command
 
