@@ -1,16 +1,16 @@
-"""Data sets: from ``$BOUNDARY_FOREST_DATA`` if they are there, else digits or generated ones.
+"""Data sets: those of ``paper.datasets`` that are at hand, else digits or generated ones.
 
 A substitute has its own name, never that of the data set it replaces.
 """
 
-import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
+
+from paper import datasets
 
 Array = NDArray[Any]
 
@@ -119,13 +119,8 @@ def load_stream(name: str, n: int, *, smoke: bool = False) -> tuple[str, Array, 
 
 
 def stored(name: str) -> dict[str, Array] | None:
-    """Return the arrays of ``$BOUNDARY_FOREST_DATA/<name>.npz``, or None without such a file."""
-    folder = os.environ.get("BOUNDARY_FOREST_DATA")
-    path = Path(folder) / f"{name}.npz" if folder else None
-    if path is None or not path.is_file():
-        return None
-    with np.load(path, allow_pickle=False) as arrays:
-        return dict(arrays)
+    """Return the arrays of a data set, or None if it is not on this machine."""
+    return dict(datasets.load(name, download=False)) if datasets.available(name) else None
 
 
 def standardised(

@@ -89,11 +89,13 @@ def test_a_stand_in_has_a_name_of_its_own(name, monkeypatch):
 
 
 def test_data_come_from_the_folder_unless_smoke(tmp_path, monkeypatch):
-    arrays = {part: np.arange(6).reshape(-1, 2) for part in ("X_train", "X_test")}
-    labels = {part: np.arange(3) for part in ("y_train", "y_test")}
-    np.savez(tmp_path / "letter.npz", **arrays, **labels)
+    sizes = {"train": 10_500, "test": 5_000}
+    rows = {f"X_{part}": np.zeros((n, 16), np.float32) for part, n in sizes.items()}
+    labels = {f"y_{part}": (np.arange(n) % 26).astype(np.int16) for part, n in sizes.items()}
+    np.savez(tmp_path / "letter.npz", **rows, **labels)
     monkeypatch.setenv("BOUNDARY_FOREST_DATA", str(tmp_path))
-    assert data.load("letter", seed=0).sizes()["train"] == [3, 2]
+    monkeypatch.setenv("BOUNDARY_FOREST_CACHE", str(tmp_path / "cache"))
+    assert data.load("letter", seed=0).sizes()["train"] == [10_500, 16]
     assert data.load("letter", seed=0).is_real
     assert not data.load("letter", seed=0, smoke=True).is_real
     assert not data.load("dna", seed=0).is_real

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -85,12 +82,9 @@ def test_halves_and_signed_bytes_are_searched_as_the_float32_that_they_are(dtype
     assert one.partial_fit(np.full((1, X.shape[1]), 0.1, dtype=np.float32)).n_samples_fit_ == 801
 
 
-def test_angles_between_words_are_found():
-    path = Path(os.environ.get("BOUNDARY_FOREST_DATA", "")) / "glove100.npz"
-    if not path.is_file():
-        pytest.skip("glove100 is not in $BOUNDARY_FOREST_DATA")
-    with np.load(path) as arrays:
-        X, queries = arrays["X_train"][:15_000], arrays["X_test"][:200]
+def test_angles_between_words_are_found(real_data):
+    words = real_data("glove100")
+    X, queries = words.X_train[:15_000], words.X_test[:200]
     index = BoundaryForestNeighbors(n_estimators=20, metric="cosine", random_state=0).fit(X)
     true = index.kneighbors(queries, K, return_distance=False, exact=True)
     found = index.kneighbors(queries, K, return_distance=False, beam=200)
