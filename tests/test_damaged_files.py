@@ -121,7 +121,7 @@ WRONG = {
     "no root": ("classes", change("node_parents", 0, 0), "node_parents: .*parent"),
     "many children": ("classes", change("node_parents", slice(1, 6), 0), "node_parents: .*child"),
     "sizes that do not add up": ("classes", change("tree_sizes", 0, 1), "tree_sizes"),
-    "too few trees": ("buffered", shorten("tree_sizes"), "tree_sizes: it is not of 120 trees"),
+    "too few trees": ("buffered", shorten("tree_sizes"), "tree_sizes: it must have 120 trees"),
     "a generation too many": ("replaced", longer("tree_generations"), "tree_generations"),
     "a tree that grows nowhere": ("replaced", change("tree_places", 1, 4), "tree_places"),
     "trees that grow at one place": ("replaced", change("tree_places", 1, 1), "tree_places"),
@@ -133,21 +133,25 @@ WRONG = {
     "an unknown kind of object": ("objects", change("classes.text", 0, ord("!")), "classes.text"),
     "objects that overlap": ("objects", change("classes.ends", 0, 10**9), "classes.ends"),
     "an id twice": ("outputs", change("ids", 3, 4), "ids: .*unique"),
-    "too few ids": ("outputs", shorten("ids"), "ids: .*one for each"),
+    "too few ids": ("outputs", shorten("ids"), "ids: .*one per"),
     "another spread": ("outputs", change("spread", 0, 7.0), "spread"),
     "a short spread": ("outputs", shorten("spread"), "spread"),
-    "another estimator": ("classes", document("os.system", "estimator"), "document: its estimator"),
+    "another estimator": (
+        "classes",
+        document("os.system", "estimator"),
+        "document: unknown estimator",
+    ),
     "no forest": ("classes", document([], "forest"), "document: its forest"),
-    "no seed": ("classes", document(-1, "forest", "seed"), "document: its seed"),
+    "no seed": ("classes", document(-1, "forest", "seed"), "document: seed must"),
     "fewer seen": ("classes", document(3, "forest", "seen"), "arrivals exceeds"),
     "more seen": ("neighbors", document(10**6, "forest", "seen"), "arrivals has fewer"),
-    "endlessly many seen": ("neighbors", document(2**60, "forest", "seen"), "document: its seen"),
+    "endlessly many seen": ("neighbors", document(2**60, "forest", "seen"), "document: seen must"),
     "endlessly many classes": ("classes", document(2**31, "forest", "n_classes"), "classes"),
-    "counts that are none": ("classes", document([1], "forest", "counts"), "document: its counts"),
+    "counts that are none": ("classes", document([1], "forest", "counts"), "document: counts must"),
     "endlessly many trees": (
         "classes",
         document(10**6, "forest", "in_use", "n_estimators"),
-        "tree_sizes: it is not of 1000000 trees",
+        "tree_sizes: it must have 1000000 trees",
     ),
     "no metric": ("classes", document("x", "forest", "in_use", "metric"), "document: .*metric"),
     "fewer children": ("classes", document(2, "forest", "in_use", "max_children"), "node_parents"),
@@ -190,7 +194,7 @@ def test_a_changed_byte_is_found_by_the_checksum_of_its_array(made, sample, tmp_
         changed = bytearray(content)
         changed[(begin + end) // 2] ^= 1
         (tmp_path / "model.bf").write_bytes(changed)
-        with pytest.raises(ModelFileError, match=f"{name}: it has another checksum"):
+        with pytest.raises(ModelFileError, match=f"{name}: it is damaged"):
             load(tmp_path / "model.bf")
 
 
@@ -198,7 +202,7 @@ def test_a_changed_document_is_found_by_its_checksum(made, tmp_path):
     content = made["classes"].replace(b'\\"seen\\": 120', b'\\"seen\\": 121')
     assert content != made["classes"]
     (tmp_path / "model.bf").write_bytes(content)
-    with pytest.raises(ModelFileError, match="document has another checksum"):
+    with pytest.raises(ModelFileError, match="document is damaged"):
         load(tmp_path / "model.bf")
 
 

@@ -215,7 +215,7 @@ def test_a_snapshot_that_fails_loses_nothing(retrieval, tmp_path, monkeypatch):
 
     with open_durable(tmp_path, retrieval.forest(), snapshot_rows=10) as forest:
         monkeypatch.setattr(writing.os, "fsync", full)
-        with pytest.warns(RuntimeWarning, match="No space left.*the journal is kept"):
+        with pytest.warns(RuntimeWarning, match="No space left.*nothing is lost"):
             forest.partial_fit(retrieval.X)
         monkeypatch.undo()
     with open_durable(tmp_path) as forest:
@@ -230,7 +230,7 @@ def test_a_batch_that_was_learned_is_acknowledged_whatever_its_snapshot_does(
     with open_durable(tmp_path, task.forest(), snapshot_rows=len(task.X) + 1) as forest:
         forest.partial_fit(task.X, task.y)
         forest.set_params(metric_params={"no": object()})  # of which no file can be made
-        with pytest.warns(RuntimeWarning, match="not JSON.*the journal is kept"):
+        with pytest.warns(RuntimeWarning, match="not JSON.*nothing is lost"):
             forest.partial_fit(task.X_more, task.y_more)
     with open_durable(tmp_path) as forest:
         plain = task.taught().partial_fit(task.X_more, task.y_more)

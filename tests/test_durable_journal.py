@@ -127,7 +127,7 @@ def test_a_log_is_kept_whose_journal_and_snapshot_were_deleted(folder, tmp_path)
     for name in ("journal.sqlite", "model.bf"):
         (left / name).unlink()
     log = (left / "journal.sqlite-wal").read_bytes()
-    with pytest.raises(JournalError, match="the log of a journal that is missing"):
+    with pytest.raises(JournalError, match="belongs to a journal that is missing"):
         open_durable(left, BoundaryForestClassifier(n_estimators=3, random_state=0))
     assert (left / "journal.sqlite-wal").read_bytes() == log
 
@@ -136,7 +136,7 @@ def test_a_journal_of_another_folder_is_refused(folder, tmp_path):
     with open_durable(tmp_path / "other", BoundaryForestClassifier(random_state=0)):
         pass
     shutil.copy(tmp_path / "other" / "journal.sqlite", folder)
-    with pytest.raises(JournalError, match="another snapshot"):
+    with pytest.raises(JournalError, match="does not belong to"):
         open_durable(folder)
 
 
@@ -146,7 +146,7 @@ def test_a_journal_older_than_its_snapshot_is_refused(folder, tmp_path):
         forest.partial_fit([[7.0, 7.0]], [1], ids=[99])
         forest.snapshot()
     shutil.copy(tmp_path / "older", folder / "journal.sqlite")
-    with pytest.raises(JournalError, match="older than the snapshot"):
+    with pytest.raises(JournalError, match="older than its snapshot"):
         open_durable(folder)
 
 
@@ -156,7 +156,7 @@ def test_a_snapshot_older_than_what_the_journal_has_is_refused(folder, tmp_path)
         forest.snapshot()
         forest.partial_fit([[7.0, 7.0]], [1], ids=[99])
     shutil.copy(tmp_path / "older", folder / "model.bf")
-    with pytest.raises(JournalError, match=r"of the 3 operations since the snapshot .* 1 are"):
+    with pytest.raises(JournalError, match=r"it has 1 of the 3 operations since the snapshot"):
         open_durable(folder)
 
 
@@ -164,7 +164,7 @@ def test_a_snapshot_that_was_deleted_is_missed(folder):
     (folder / "model.bf").unlink()
     with pytest.raises(FileNotFoundError, match="no forest yet"):
         open_durable(folder)
-    with pytest.raises(JournalError, match="its snapshot is missing"):
+    with pytest.raises(JournalError, match="the snapshot is missing"):
         open_durable(folder, BoundaryForestClassifier(n_estimators=3, random_state=0))
     assert not (folder / "model.bf").exists()
 
@@ -172,7 +172,7 @@ def test_a_snapshot_that_was_deleted_is_missed(folder):
 def test_a_snapshot_of_a_journal_must_be_saved_by_it(folder):
     with open_durable(folder) as forest:
         forest.model.save(folder / "model.bf")  # by hand: it has more than it says
-    with pytest.raises(JournalError, match="it is not a snapshot that open_durable saved"):
+    with pytest.raises(JournalError, match="was not saved by open_durable"):
         open_durable(folder)
 
 
@@ -181,18 +181,24 @@ def test_a_snapshot_of_a_journal_must_be_saved_by_it(folder):
     [
         ("SET contents = 'text' WHERE number = 3", "operation 3: its contents are not bytes"),
         ("SET contents = 7 WHERE number = 3", "operation 3: its contents are not bytes"),
-        ("SET contents = x'00' WHERE number = 3", "operation 3: it has another checksum"),
+        ("SET contents = x'00' WHERE number = 3", "operation 3: it is damaged"),
         ("SET n = 'many' WHERE number = 3", "operation 3: it has a column that is not"),
-        ("SET n = 9 WHERE number = 3", "operation 3: it has another checksum"),
-        ("SET n = 9 WHERE number = 2", "operation 3: it begins after 20 examples, not 19"),
-        ("SET n = 0 WHERE number = 3", "operation 3: it holds no examples"),
-        ("SET first = 21 WHERE number = 3", "operation 3: it begins after 21 examples, not 20"),
-        ("SET first = 9 WHERE number = 2", "operation 3: it begins after 20 examples, not 19"),
+        ("SET n = 9 WHERE number = 3", "operation 3: it is damaged"),
+        ("SET n = 9 WHERE number = 2", "operation 3: it begins after 20 examples instead of 19"),
+        ("SET n = 0 WHERE number = 3", "operation 3: it has no examples"),
+        (
+            "SET first = 21 WHERE number = 3",
+            "operation 3: it begins after 21 examples instead of 20",
+        ),
+        (
+            "SET first = 9 WHERE number = 2",
+            "operation 3: it begins after 20 examples instead of 19",
+        ),
         ("SET call = 9 WHERE number = 3", "operation 3: it belongs to a call that comes later"),
         ("SET call = 1 WHERE number = 3", "operation 3: it continues the call of operation 1"),
-        ("SET kind = 'dream' WHERE number = 3", "operation 3: it is of kind 'dream'"),
-        ("SET kind = 'truncate' WHERE number = 3", "operation 3: it has another checksum"),
-        ("SET number = 5 WHERE number = 3", "operation 5: it follows operation 2"),
+        ("SET kind = 'dream' WHERE number = 3", "operation 3: it has the unknown kind 'dream'"),
+        ("SET kind = 'truncate' WHERE number = 3", "operation 3: it is damaged"),
+        ("SET number = 5 WHERE number = 3", "operation 5: it must not follow operation 2"),
         ("SET checksum = 'x' WHERE number = 3", "operation 3: it has a column that is not"),
     ],
 )
@@ -277,7 +283,7 @@ def test_attachments_come_back_with_every_snapshot(tmp_path):
         forest.snapshot()
     with open_durable(tmp_path / "f") as forest:
         assert forest.attachments == {"about": {"a": [1, None]}, "more": "text"}
-    with pytest.raises(ValueError, match="the journal's own"):
+    with pytest.raises(ValueError, match="reserved for the journal"):
         open_durable(tmp_path / "other", model, attachments={"durable": {}})
 
 
@@ -288,16 +294,16 @@ def test_a_folder_that_is_reserved_is_nobody_elses(retrieval, tmp_path):
     folder = tmp_path / "new" / "f"
     with reserve(folder) as lock:
         for take in (reserve, lambda path: open_durable(path, retrieval.forest())):
-            with pytest.raises(JournalError, match="has it open"):
+            with pytest.raises(JournalError, match="already open"):
                 take(folder)
         with open_durable(folder, retrieval.forest(), lock=lock) as forest:
             forest.partial_fit(retrieval.X)
-            with pytest.raises(JournalError, match="has it open"):
+            with pytest.raises(JournalError, match="already open"):
                 reserve(folder)
         assert not lock.is_held  # the forest has released it
-        with pytest.raises(ValueError, match="lock must be held"):
+        with pytest.raises(ValueError, match="lock must be a held lock"):
             open_durable(folder, lock=lock)
-    with reserve(tmp_path) as other, pytest.raises(ValueError, match="lock must be held"):
+    with reserve(tmp_path) as other, pytest.raises(ValueError, match="lock must be a held lock"):
         open_durable(folder, lock=other)
     open_durable(folder).close()
 
@@ -318,7 +324,7 @@ def test_where_folders_cannot_be_locked_sqlite_keeps_others_out(tmp_path, monkey
     model = BoundaryForestClassifier(n_estimators=2, random_state=0)
     with open_durable(tmp_path, model) as forest:
         forest.partial_fit([[0], [9]], ["a", "b"])
-        with pytest.raises(JournalError, match="has it open"):
+        with pytest.raises(JournalError, match="already open"):
             open_durable(tmp_path)
     with open_durable(tmp_path) as forest:
         assert forest.examples_seen == 2

@@ -261,7 +261,7 @@ def test_mistakes_are_told_in_one_line(run, tmp_path):
     few = write(columns(X[:2, :4]), tmp_path / "q2.parquet")
     assert "vectors have 6 numbers, but 4 columns are given" in refused("neighbors", path, few)
     assert "-k must be between 1 and 400, " in refused("neighbors", path, source, "-k", 401)
-    assert "it is no safetensors file" in refused("neighbors", source, source)
+    assert "it is not a safetensors file" in refused("neighbors", source, source)
     assert "No such file" in refused("neighbors", tmp_path / "none.bf", source)
     BoundaryForestClassifier().fit(X, IDS).save(tmp_path / "model.bf")
     assert "is not an index but a BoundaryForestClassifier" in refused(

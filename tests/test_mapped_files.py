@@ -137,5 +137,5 @@ def test_a_checksum_of_positions_is_left_to_verify(path):
     path.write_bytes(content)
     load(path, mmap=True)
     for check in (load, verify):
-        with pytest.raises(ModelFileError, match="positions: it has another checksum"):
+        with pytest.raises(ModelFileError, match="positions: it is damaged"):
             check(path)

@@ -217,7 +217,7 @@ def test_folders_are_refused_that_cannot_be_used(tmp_path, one_process):
     kind = on_cluster.BoundaryForestClassifier
     with pytest.raises(boundary_forest.JournalError):
         kind.from_checkpoint(tmp_path)
-    with pytest.raises(TypeError, match="fit would forget"):
+    with pytest.raises(TypeError, match="would discard"):
         spread.fit(X[:50], NAMES[:50])
     spread.close()
     with pytest.raises(boundary_forest.JournalError, match="from_checkpoint"):

@@ -180,7 +180,7 @@ def test_a_file_that_is_replaced_again_and_again_is_given_up(small, tmp_path, mo
     small.save(tmp_path / "model.bf")
     monkeypatch.setattr(reading, "MOST_TRIES", 3)
     monkeypatch.setattr(os.path, "samestat", lambda one, other: False)
-    with pytest.raises(ModelFileError, match="again and again"):
+    with pytest.raises(ModelFileError, match="replaced repeatedly"):
         load(tmp_path / "model.bf")
 
 

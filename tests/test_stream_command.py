@@ -117,7 +117,7 @@ def test_info_and_verify_know_what_it_saved(told, rows, tmp_path):
         ("a,b,y\n1,2,3\n4,,5\n", ("--target", "y"), "row 2: column 'b' is missing (use --missing"),
         ("a,y\n1,2\n3\n", ("--target", "y"), "row 2: it has 1 values instead of 2"),
         ("a,y\n1,2\n", ("--target", "y", "--save", "no/model.bf"), "/no does not exist"),
-        ("a,y\n1,2\n", ("--target", "y", "--load", "rows.csv"), "no safetensors file"),
+        ("a,y\n1,2\n", ("--target", "y", "--load", "rows.csv"), "not a safetensors file"),
         (b"\x00\x01\xff" * 999, ("--target", "y"), "is neither UTF-8 text"),
         (b"PAR1" + b"x" * 99, ("--target", "y"), "Parquet magic bytes"),
         (b"\x1f\x8b" + b"x" * 99, ("--target", "y"), "is damaged"),

@@ -128,10 +128,10 @@ def test_a_folder_belongs_to_one_stream_from_before_its_warm_up(tmp_path):
     rows = mixed_table(150).to_pylist()
     with Session(settings) as first:
         first.take_rows(rows[:50])
-        with pytest.raises(JournalError, match="has it open"):
+        with pytest.raises(JournalError, match="already open"):
             Session(settings)
         first.take_rows(rows[50:])
-        with pytest.raises(JournalError, match="has it open"):
+        with pytest.raises(JournalError, match="already open"):
             Session(settings)
     with Session(settings) as second:
         second.take_rows(rows[second.resumed :])

@@ -95,7 +95,9 @@ class Journal:
         found = self._database.rows("SELECT seq FROM sqlite_sequence WHERE name = 'operations'")
         last = found[0][0] if found else 0
         if type(last) is not int or last < 0:
-            raise JournalError(f"{self.path}: it is damaged: its last number is {str(last)[:40]}")
+            raise JournalError(
+                f"{self.path} is damaged: its last operation has the number {str(last)[:40]}"
+            )
         return last
 
     @property
@@ -104,7 +106,7 @@ class Journal:
         found = self._database.rows("SELECT note FROM notes ORDER BY operation DESC LIMIT 1")
         note = found[0][0] if found else None
         if not isinstance(note, str | None):
-            raise JournalError(f"{self.path}: its last note is not text")
+            raise JournalError(f"{self.path} is damaged: its last note is not text")
         return note
 
     def _set_up(self) -> None:
@@ -116,12 +118,12 @@ class Journal:
         ((schema,),) = self._database.rows("PRAGMA user_version")
         if schema > SCHEMA:
             raise JournalError(
-                f"{self.path}: its schema is {schema}, and this release knows {SCHEMA}: install a "
-                "newer boundary-forest"
+                f"{self.path}: its schema is {schema}, but this release reads only {SCHEMA}: "
+                "install a newer boundary-forest"
             )
         found = self._database.rows("SELECT identity FROM folder")
         if len(found) != 1 or not isinstance(found[0][0], str):
-            raise JournalError(f"{self.path}: it is damaged: it has no identity")
+            raise JournalError(f"{self.path} is damaged: it has no identity")
         self.identity = found[0][0]
         self._count(self._read())
 
@@ -150,7 +152,9 @@ class Journal:
                     operation.check(b"")
                 log.add(operation, n_bytes)
         if log.operations and log.operations[-1].number > self.last:
-            raise JournalError(f"{self.path}: it is damaged: its last number is {self.last}")
+            raise JournalError(
+                f"{self.path} is damaged: its last operation has the number {self.last}"
+            )
         return log
 
     @contextmanager
@@ -171,7 +175,10 @@ class Journal:
             It may be written again, because the crash may come before the first snapshot.
         """
         if self.last > 0:
-            raise JournalError(f"{self.path}: it has operations, but its snapshot is missing")
+            raise JournalError(
+                f"{self.path} contains operations, but the snapshot is missing: restore it, or "
+                "use another folder"
+            )
         if note is not None:
             self.keep_note(note)
 
@@ -233,8 +240,8 @@ class Journal:
         most = self._database.longest_value
         if len(contents) > most:
             raise JournalError(
-                f"{self.path}: these {n:,} examples take {len(contents):,} bytes, and at most "
-                f"{most:,} can be written at once: learn them in smaller batches"
+                f"{self.path}: {n:,} examples take {len(contents):,} bytes, but at most {most:,} "
+                "can be written at once: use smaller batches"
             )
 
     def truncate(self, seen: int) -> None:
@@ -251,8 +258,8 @@ class Journal:
             if last is not None and last.end > seen:
                 if seen < last.first:
                     raise JournalError(
-                        f"{self.path}: it begins its last call after {last.first} examples, and "
-                        f"the forest has learned {seen}"
+                        f"{self.path}: its last call begins after {last.first} examples, but the "
+                        f"forest has learned {seen}"
                     )
                 self._truncate(last, seen - last.first)
 
@@ -329,20 +336,20 @@ class Journal:
         later = [operation for operation in log.operations if operation.number > number]
         if number > last:
             raise JournalError(
-                f"{self.path}: its last operation is {last}, and the snapshot beside it includes "
-                f"operation {number}: it is older than the snapshot"
+                f"{self.path} is older than its snapshot: its last operation is {last}, but the "
+                f"snapshot includes operation {number}"
             )
         if len(later) != last - number:
             raise JournalError(
-                f"{self.path}: of the {last - number} operations since the snapshot beside it, "
-                f"{len(later)} are there"
+                f"{self.path} is incomplete: it has {len(later)} of the {last - number} "
+                "operations since the snapshot"
             )
         ends = {call.number: call.end for call in log.calls}
         for operation in later:
             if operation.call <= number:
                 raise JournalError(
                     f"{self.path}: operation {operation.number} belongs to the call of operation "
-                    f"{operation.call}, which the snapshot includes"
+                    f"{operation.call}, which the snapshot already includes"
                 )
             if operation.number in log.between:
                 yield Recorded(operation, 0, b"")

@@ -33,7 +33,7 @@ RECORD = "durable"  # the snapshot's attachment that says where in the journal i
 
 
 class DurableForest:
-    """A forest that loses nothing it has acknowledged; made by :func:`open_durable`.
+    """A forest whose learning survives crashes; returned by :func:`open_durable`.
 
     It has the methods of the estimator it is made of, except ``fit``, which would discard what was
     learned. Those that learn return once what they were given is on the disk. Ctrl-C ends them
@@ -46,9 +46,9 @@ class DurableForest:
     path : Path
         The folder.
     attachments : dict of str to JSON
-        Documents of your own that go into every snapshot and come back when the folder is opened.
+        JSON documents that are saved with every snapshot and restored when the folder is opened.
     note : str or None
-        A text of your own, such as how far a source has been read. It goes to the disk in one piece
+        Any text, such as how far a source has been read. It is written to disk atomically
         with every call that learns while it is set; when the folder is opened again, it is the one
         of the last call that was learned whole. ``keep_note`` writes it by itself.
     taken_back : str or None
@@ -95,11 +95,11 @@ class DurableForest:
 
     @property
     def journal_bytes(self) -> int:
-        """How many bytes of examples the journal has since the last snapshot."""
+        """Bytes of examples in the journal since the last snapshot."""
         return self._journal.n_bytes
 
     def partial_fit(self, X: Any, y: Any = None, **more: Any) -> Self:
-        """Continue learning, as the estimator's ``partial_fit``; return when it is on the disk.
+        """Continue learning like the estimator's ``partial_fit``; return when it is on disk.
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class DurableForest:
         return self
 
     def predict_then_learn(self, X: Any, y: Any, **more: Any) -> Any:
-        """Return the estimator's answers once what was learned is on the disk.
+        """Predict and learn like the estimator's method; return when it is on disk.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class DurableForest:
         return self._learn("predict_then_learn", X, y, **more)
 
     def predict_proba_then_learn(self, X: Any, y: Any, **more: Any) -> Any:
-        """Return the estimator's shares of the votes once what was learned is on the disk.
+        """Predict and learn like the estimator's method; return when it is on disk.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class DurableForest:
         return result
 
     def upsert(self, X: Any, ids: Any) -> Self:
-        """Replace examples, as the estimator's ``upsert``; return when it is on the disk.
+        """Replace vectors like the estimator's ``upsert``; return when it is on disk.
 
         What was replaced stays in the folder's files until the next snapshot.
 
@@ -167,7 +167,7 @@ class DurableForest:
         return self
 
     def forget(self, ids: Any) -> Self:
-        """Forget examples, as the estimator's ``forget``; return when the disk has nothing of them.
+        """Forget examples like the estimator's ``forget``; return when they are gone from disk.
 
         A snapshot without them takes the place of the last one, and the journal is emptied, so that
         neither file has a byte of their rows. If that fails, the folder has not forgotten, and is
@@ -192,12 +192,15 @@ class DurableForest:
         except BaseException as error:
             if self._is_ahead:
                 self.close()
-                error.add_note(f"{self.path} has not forgotten, and was closed: open it again")
+                error.add_note(
+                    f"{self.path} was closed before it forgot the examples: open it again, and "
+                    "call forget() again"
+                )
             raise
         return self
 
     def keep_note(self) -> None:
-        """Bring the note to the disk though nothing was learned."""
+        """Write the note to disk without learning anything."""
         with self._calling:
             self._opened()
             if self.note is not None:
@@ -212,13 +215,14 @@ class DurableForest:
             Not used.
         """
         raise TypeError(
-            "fit would forget what is to be kept: use partial_fit, or open another folder"
+            "fit() would discard what this durable forest has learned: use partial_fit(), or "
+            "open another folder"
         )
 
     def save(
         self, path: str | os.PathLike[str], *, attachments: Mapping[str, Any] | None = None
     ) -> None:
-        """Save the forest and its attachments to a file of your own.
+        """Save the forest and its attachments to a file outside the folder.
 
         Parameters
         ----------
@@ -231,7 +235,7 @@ class DurableForest:
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "model" not in self.__dict__:
-            raise AttributeError(f"a durable forest has no {name}")
+            raise AttributeError(f"a durable forest has no attribute {name!r}")
         return getattr(self.model, name)
 
     def __dir__(self) -> list[str]:
@@ -244,7 +248,7 @@ class DurableForest:
         return f"<DurableForest of {self.model!r} in {str(self.path)!r}, {seen}{closed}>"
 
     def snapshot(self) -> None:
-        """Save the forest, and empty the journal that it makes needless."""
+        """Save the forest, and empty the journal."""
         with self._saving:  # an older snapshot must not take the place of a newer one
             self._save_snapshot()
 
@@ -260,7 +264,7 @@ class DurableForest:
         self._journal.forget(last)
 
     def close(self) -> None:
-        """Let others open the folder. What was learned is kept, and will be replayed."""
+        """Close the folder, so that others can open it; everything learned is kept."""
         if self._journal.is_inherited:  # and so may be the locks, held by threads that are not here
             return
         with Interrupts(), self._saving, self._calling:
@@ -282,15 +286,15 @@ class DurableForest:
             raise JournalError(f"{self.path} was closed: open it again with open_durable")
         if self._journal.is_inherited:
             raise JournalError(
-                f"{self.path} is open in the process that this one is a fork of: learn there, or "
-                "close it there and open it here"
+                f"{self.path} is open in the parent process: learn there, or close it there and "
+                "open it here"
             )
         try:
             self._settle()
         except JournalError as error:
             raise JournalError(
                 f"{self.path}: a call was learned only in part, and the journal could not record "
-                f"that ({error}): close it and open it again"
+                f"this ({error}): close the forest and open it again"
             ) from error
         return self.model
 
@@ -315,8 +319,8 @@ class DurableForest:
             if self._closed:  # by another thread, just now
                 return
             warnings.warn(
-                f"no snapshot could be saved ({error}); the journal is kept, and it will be tried "
-                "again after the next batch",
+                f"could not save a snapshot ({error}); nothing is lost, and the next batch tries "
+                "again",
                 RuntimeWarning,
                 stacklevel=4,
             )
@@ -365,7 +369,9 @@ class DurableForest:
     def _called(self) -> Iterator[None]:
         # Whoever learns through the model itself has its lock already, so must not wait here.
         if not self._calling.acquire(blocking=False):
-            raise JournalError(f"{self.path}: learn through the durable forest, not its model")
+            raise JournalError(
+                f"{self.path}: call learning methods on the durable forest, not on its model"
+            )
         try:
             yield
         finally:

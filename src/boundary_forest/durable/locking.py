@@ -11,11 +11,11 @@ from typing import Self
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.files import make_folder
 
-IN_USE = "another process, or this one, has it open"
+IN_USE = "this folder is already open, in this process or another"
 
 
 class FolderLock:
-    """A folder that nobody else can reserve or open; made by :func:`reserve`.
+    """A lock on a durable folder; returned by :func:`reserve`.
 
     It is released by ``release``, at the end of a ``with`` statement, when it is garbage, and by
     the system when the process ends, however that comes about.
@@ -37,7 +37,7 @@ class FolderLock:
         return self._close.alive
 
     def release(self) -> None:
-        """Let others open the folder; to release it once more does nothing.
+        """Release the lock; releasing it again does nothing.
 
         In a fork this leaves the folder locked by the parent, whose lock is the same one.
         """

@@ -56,7 +56,7 @@ class Log:
     def add(self, operation: Operation, n_bytes: int) -> None:
         """Take the next operation into account; ValueError if it cannot come next."""
         if self.operations and operation.number != self.operations[-1].number + 1:
-            raise ValueError(f"it follows operation {self.operations[-1].number}")
+            raise ValueError(f"it must not follow operation {self.operations[-1].number}")
         if operation.kind == TRUNCATE:
             self._truncate(operation)
         elif operation.kind == ERASE:
@@ -70,7 +70,7 @@ class Log:
     def _check_first(self, operation: Operation) -> Call | None:
         last = self.calls[-1] if self.calls else None
         if last is not None and operation.first != last.end:
-            raise ValueError(f"it begins after {operation.first} examples, not {last.end}")
+            raise ValueError(f"it begins after {operation.first} examples instead of {last.end}")
         return last
 
     def _learn(self, operation: Operation) -> None:

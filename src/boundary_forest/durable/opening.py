@@ -37,7 +37,7 @@ def open_durable(
     redo: bool = False,
     lock: FolderLock | None = None,
 ) -> DurableForest:
-    """Open a folder in which a forest survives crashes; a new one starts with ``model``.
+    """Open a durable forest in a folder; a new folder starts with ``model``.
 
     Every ``partial_fit`` of the forest returns only when its examples are in a journal on the disk.
     When the folder is opened, the last snapshot is loaded and the journal learned again, which
@@ -97,12 +97,16 @@ def open_durable(
         if value is not None and not value >= 1:
             raise ValueError(f"{name} must be at least 1 or None, got {value!r}")
     if model is not None and not isinstance(model, BaseBoundaryForest):
-        raise TypeError(f"model must be a forest of boundary_forest, got {type(model).__name__}")
+        raise TypeError(
+            f"model must be an estimator of boundary_forest, got {type(model).__name__}"
+        )
     if attachments is not None and RECORD in attachments:
-        raise ValueError(f"attachments must not have {RECORD!r}, which is the journal's own")
+        raise ValueError(
+            f"attachments must not contain {RECORD!r}, which is reserved for the journal"
+        )
     folder = Path(path)
     if model is None and not (folder / SNAPSHOT).exists():
-        raise FileNotFoundError(f"{folder} has no forest yet: pass the model to start with")
+        raise FileNotFoundError(f"{folder} contains no forest yet: pass a model to start with")
     held = reserve(folder) if lock is None else _checked_lock(lock, folder)
     journal = None
     try:
@@ -118,7 +122,7 @@ def open_durable(
             _check_there(folder)
             journal = Journal(folder / JOURNAL)
         if identity != journal.identity:
-            raise JournalError(f"{journal.path}: it belongs to another snapshot than {SNAPSHOT}")
+            raise JournalError(f"{journal.path} does not belong to {SNAPSHOT}")
         taken_back = journal.take_back_last(included) if redo else None
         journal.forget_included(included)
         for recorded in journal.after(included):
@@ -145,7 +149,7 @@ def open_durable(
 
 def _checked_lock(lock: FolderLock, folder: Path) -> FolderLock:
     if not lock.is_held or not os.path.samefile(lock.path, folder):
-        raise ValueError(f"lock must be held, and that of {folder}; it is of {lock.path}")
+        raise ValueError(f"lock must be a held lock on {folder}, got one on {lock.path}")
     return lock
 
 
@@ -153,8 +157,8 @@ def _begin(folder: Path, model: Any, note: str | None, attachments: dict[str, An
     """Make the journal and then the first snapshot of a new folder."""
     if not _is_there(folder / JOURNAL) and _is_there(folder / LOG):
         raise JournalError(
-            f"{folder / LOG}: it is the log of a journal that is missing, and so is its snapshot: "
-            "bring both back, or begin another folder"
+            f"{folder / LOG} belongs to a journal that is missing, and so is its snapshot: "
+            "restore both, or use another folder"
         )
     journal = Journal(folder / JOURNAL)
     try:
@@ -186,8 +190,8 @@ def _record(folder: Path, record: Any) -> tuple[int, str]:
         if type(included) is int and included >= 0 and isinstance(identity, str):
             return included, identity
     raise JournalError(
-        f"{folder / SNAPSHOT}: it is not a snapshot that open_durable saved; to continue from this "
-        "model, load it and pass it to open_durable with another folder"
+        f"{folder / SNAPSHOT} was not saved by open_durable: to continue from this model, load it "
+        "and pass it to open_durable with another folder"
     )
 
 
@@ -196,8 +200,8 @@ def _check_there(folder: Path) -> None:
     journal = folder / JOURNAL
     if not _is_there(journal):
         raise JournalError(
-            f"{journal}: it is missing or empty, and with it what was learned since the snapshot: "
-            f"bring it back, or continue from {folder / SNAPSHOT} (boundary_forest.load) in "
+            f"{journal} is missing or empty, and with it everything learned since the snapshot: "
+            f"restore it, or load {folder / SNAPSHOT} with boundary_forest.load and continue in "
             "another folder"
         )
 
@@ -215,13 +219,15 @@ def _functions(model: Any) -> dict[str, Any]:
 
 def _check_same(model: Any, forest: Any, folder: Path) -> None:
     if type(model) is not type(forest):
-        raise ValueError(f"{folder} holds a {type(forest).__name__}, not a {type(model).__name__}")
+        raise ValueError(
+            f"{folder} contains a {type(forest).__name__}, not a {type(model).__name__}"
+        )
     kept, given = forest.get_params(deep=False), model.get_params(deep=False)
     for name in kept.keys() - set(_FREE):
         if kept[name] != given[name]:
             raise ValueError(
-                f"{folder} was created with {name}={kept[name]!r}, and {given[name]!r} is given: "
-                "pass the same, or no model"
+                f"{folder} was created with {name}={kept[name]!r}, got {given[name]!r}: pass the "
+                "same value, or no model"
             )
     forest.set_params(n_jobs=given["n_jobs"])
 
@@ -242,8 +248,8 @@ def _learn_again(forest: Any, recorded: Recorded, path: Path, *, with_functions:
     seen = forest.examples_seen
     if operation.first != seen:
         raise JournalError(
-            f"{where}: it begins after {operation.first} examples, and the forest has learned "
-            f"{seen} by then"
+            f"{where}: it begins after {operation.first} examples, but the forest has learned "
+            f"{seen}"
         )
     if operation.kind == ERASE:
         _erase_again(forest, where)
@@ -251,7 +257,7 @@ def _learn_again(forest: Any, recorded: Recorded, path: Path, *, with_functions:
     replaces = operation.kind == REPLACE
     batch = unpacked(recorded.contents, operation.first, where, replaces=replaces)
     if len(batch) != operation.n:
-        raise JournalError(f"{where}: it has {len(batch)} examples, not {operation.n}")
+        raise JournalError(f"{where}: it has {len(batch)} examples instead of {operation.n}")
     batch = batch.head(recorded.kept)
     try:
         forest.learn_batch(batch)
@@ -260,7 +266,7 @@ def _learn_again(forest: Any, recorded: Recorded, path: Path, *, with_functions:
     except Exception as error:
         if not with_functions:
             raise JournalError(f"{where}: it cannot be learned again ({error})") from error
-        error.add_note(f"{where}: it cannot be learned again; all before it can")
+        error.add_note(f"{where}: it cannot be learned again; all earlier operations can")
         raise  # a function that fails, and perhaps failed then too
     if forest.examples_seen != operation.first + recorded.kept:
         raise JournalError(f"{where}: it was learned only in part")

@@ -63,15 +63,15 @@ class Operation:
         number, kind, call, first, n, checksum, n_bytes = row
         for value in (number, call, first, n, checksum, n_bytes):
             if type(value) is not int or value < 0:
-                raise ValueError("it has a column that is not a number from 0")
+                raise ValueError("it has a column that is not an integer >= 0")
         if kind not in KINDS:
-            raise ValueError(f"it is of kind {str(kind)[:40]!r}, which this release does not know")
+            raise ValueError(f"it has the unknown kind {str(kind)[:40]!r}")
         if call > number:
             raise ValueError("it belongs to a call that comes later")
         if kind in WITH_EXAMPLES and n == 0:
-            raise ValueError("it holds no examples")
+            raise ValueError("it has no examples")
         if kind == ERASE and (n > 0 or call != number):
-            raise ValueError(f"it holds examples, and one of kind {kind!r} has none")
+            raise ValueError(f"it has examples, but an operation of kind {kind!r} must have none")
         return cls(number, kind, call, first, n, checksum), n_bytes
 
     def sealed(self, contents: bytes) -> Operation:
@@ -88,5 +88,5 @@ class Operation:
         if not isinstance(contents, bytes):
             raise ValueError("its contents are not bytes")
         if self.sealed(contents) != self:
-            raise ValueError("it has another checksum than it was written with")
+            raise ValueError("it is damaged: the checksum differs")
         return contents

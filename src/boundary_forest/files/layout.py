@@ -130,8 +130,8 @@ def header(document: dict[str, Any], entries: list[Entry], checksums: dict[str, 
     model = json.dumps({**document, "layout": LAYOUT, "checksums": checksums}, sort_keys=True)
     if len(model) > LONGEST_DOCUMENT:
         raise ValueError(
-            f"the model's parameters take {len(model)} characters, and a file holds at most "
-            f"{LONGEST_DOCUMENT}; is something large in metric_params?"
+            f"the model's parameters take {len(model)} characters, but a file holds at most "
+            f"{LONGEST_DOCUMENT}: make metric_params smaller"
         )
     metadata = {
         "format": FORMAT,
@@ -150,7 +150,7 @@ def header(document: dict[str, Any], entries: list[Entry], checksums: dict[str, 
     text += b" " * (-(8 + len(text)) % ALIGNMENT)
     if len(text) > LONGEST_HEADER:
         raise ValueError(
-            f"the file's header would take {len(text)} bytes, and at most {LONGEST_HEADER} are "
-            "read; are there very many attachments?"
+            f"the file's header would take {len(text)} bytes, but at most {LONGEST_HEADER} are "
+            "allowed: use fewer attachments"
         )
     return len(text).to_bytes(8, "little") + text

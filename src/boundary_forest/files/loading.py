@@ -129,7 +129,10 @@ def _framed(file: ModelFile, forest: BaseBoundaryForest, attachments: dict[str, 
         if error.name != "pyarrow":
             raise
         raise ModuleNotFoundError(
-            f"{file.path} takes raw rows, and that needs pyarrow: pip install boundary-forest[cli]",
+            (
+                f"{file.path} is a model for raw rows, which requires pyarrow: pip install "
+                "'boundary-forest[cli]'"
+            ),
             name="pyarrow",
         ) from error
     with file.checking(FRAME):
@@ -243,7 +246,7 @@ def _importances(file: ModelFile, forest: dict[str, Any]) -> dict[str, float]:
 def _kind_of(file: ModelFile) -> type[BaseBoundaryForest]:
     name = file.document.get("estimator")
     if not isinstance(name, str) or name not in ESTIMATORS:
-        raise file.error(f"its estimator is {str(name)[:80]!r}, which does not exist", "document")
+        raise file.error(f"unknown estimator {str(name)[:80]!r}", "document")
     return ESTIMATORS[name]
 
 
@@ -264,15 +267,17 @@ def _check_given(file: ModelFile, given: dict[str, Any]) -> None:
     for name, function in named.items():
         if name not in given:
             raise TypeError(
-                f"{file.path} was saved with the function {function} as {name}, and a file holds "
-                f"no code: load(path, {name}=...) with the same function"
+                f"{file.path} was saved with the function {function} as {name}, but files contain "
+                f"no code: pass the same function with load(path, {name}=...)"
             )
     for name, function in given.items():
         if name not in named:
-            raise TypeError(f"{file.path} was saved without a function as {name}: leave {name} out")
+            raise TypeError(
+                f"{file.path} was saved without a function as {name}: do not pass {name}"
+            )
         if not callable(function):
             raise TypeError(f"{name} must be the function {named[name]}, got {function!r}")
 
 
 def _not_called(*arguments: Any, **parameters: Any) -> Any:
-    raise RuntimeError("a file is checked without calling the functions that it names")
+    raise RuntimeError("functions must not be called while a file is checked")

@@ -84,9 +84,11 @@ class Arrays:
     def expect(self, entry: Entry, dtype: str, n_dimensions: int) -> None:
         """Refuse an array of another type or number of dimensions."""
         if entry.dtype != np.dtype(dtype):
-            raise self.error(f"its type is {entry.dtype}, expected {dtype}", entry.name)
+            raise self.error(f"its dtype must be {dtype}, got {entry.dtype}", entry.name)
         if len(entry.shape) != n_dimensions:
-            raise self.error(f"its shape is {entry.shape}, not {n_dimensions}-d", entry.name)
+            raise self.error(
+                f"it must have {n_dimensions} dimensions, got shape {entry.shape}", entry.name
+            )
 
 
 class PackedArrays(Arrays):
@@ -97,7 +99,7 @@ class PackedArrays(Arrays):
         try:
             self._arrays = load(contents)
         except SafetensorError as error:
-            raise self.error(f"it is no safetensors container ({error})") from error
+            raise self.error(f"it is not a safetensors container ({error})") from error
         self.entries = {
             name: Entry(name, array.dtype, array.shape, 0) for name, array in self._arrays.items()
         }
@@ -135,7 +137,7 @@ class ModelFile(Arrays):
         for _ in range(MOST_TRIES):
             if self._open_and_read_header():
                 return
-        raise self.error("it is replaced again and again while it is read")
+        raise self.error("it was replaced repeatedly while it was being read: try again")
 
     def _open_and_read_header(self) -> bool:
         """Whether that was one and the same file; else a new one was saved in between."""
@@ -172,7 +174,9 @@ class ModelFile(Arrays):
         length = int.from_bytes(self._file.read(8), "little")
         self._file.seek(0)
         if LONGEST_HEADER < length < self.size:  # a million arrays take the library a minute
-            raise self.error(f"its header is longer than {LONGEST_HEADER} bytes")
+            raise self.error(
+                f"its header is longer than {LONGEST_HEADER} bytes, which no model file has"
+            )
         try:
             with safe_open(self.path, framework="numpy") as container:
                 metadata = container.metadata() or {}
@@ -182,13 +186,15 @@ class ModelFile(Arrays):
                     for part in [container.get_slice(name)]
                 ]
         except SafetensorError as error:
-            raise self.error(f"it is no safetensors file, or cut short ({error})") from error
+            raise self.error(
+                f"it is not a safetensors file, or it is truncated ({error})"
+            ) from error
         self._check_metadata(metadata)
         self.document = self._read_document(metadata)
         self.entries = self._place(described)
         checksums = self.document.get("checksums")
         if not isinstance(checksums, dict) or checksums.keys() != self.entries.keys():
-            raise self.error("the arrays are not those that have checksums")
+            raise self.error("the arrays do not match the list of checksums")
         self._checksums = checksums
 
     def _check_metadata(self, metadata: dict[str, str]) -> None:
@@ -196,10 +202,10 @@ class ModelFile(Arrays):
             raise self.error("it is a safetensors file, but not a model of boundary_forest")
         version = metadata.get("version", "")
         if not (version.isascii() and version.isdigit() and len(version) < 9 and int(version) > 0):
-            raise self.error(f"its format version is {version[:20]!r}, which is no number")
+            raise self.error(f"its format version must be a number, got {version[:20]!r}")
         if int(version) > VERSION:
             raise self.error(
-                f"its format version is {version}, and this release reads up to {VERSION}: "
+                f"its format version is {version}, but this release reads only up to {VERSION}: "
                 "install a newer boundary-forest"
             )
         self.version = int(version)
@@ -210,7 +216,7 @@ class ModelFile(Arrays):
             raise self.error(f"its document is longer than {LONGEST_DOCUMENT} characters")
         content = text.encode("utf-8", "surrogatepass")
         if metadata.get("checksum") != shown(zlib.crc32(content)):
-            raise self.error("its document has another checksum than it was written with")
+            raise self.error("its document is damaged: the checksum differs")
         with self.checking("document"):
             document = json.loads(text)
         if not isinstance(document, dict):
@@ -224,13 +230,13 @@ class ModelFile(Arrays):
         entries, start = {}, 0
         for name, dtype, shape in described:
             if dtype not in DTYPES:
-                raise self.error(f"its type is {dtype}, which no array of a model has", name)
+                raise self.error(f"its dtype {dtype} is not supported", name)
             entries[name] = Entry(name, DTYPES[dtype], shape, start)
             start += entries[name].n_bytes
         self._begin = self.size - start
         length = int.from_bytes(self._file.read(8), "little")
         if self._begin != 8 + length:
-            raise self.error("it was changed while it was read")
+            raise self.error("it was changed while it was being read")
         return entries
 
     # The arrays
@@ -246,10 +252,10 @@ class ModelFile(Arrays):
         for start in range(0, len(content), BLOCK_BYTES):
             block = content[start : start + BLOCK_BYTES]
             if self._file.readinto(block) != len(block):  # type: ignore[attr-defined]
-                raise self.error("the file ends before it does", name)
+                raise self.error("the file ends inside this array", name)
             checksum = crc32(block, checksum)
         if self._checksums[name] != shown(checksum):
-            raise self.error("it has another checksum than it was written with", name)
+            raise self.error("it is damaged: the checksum differs", name)
         with self.checking(name):  # an empty array may have any length in another dimension
             return data.view(entry.dtype).reshape(entry.shape)
 
@@ -259,6 +265,6 @@ class ModelFile(Arrays):
         mapping = mmap.mmap(self._file.fileno(), self.size, mmap.MAP_PRIVATE, mmap.PROT_READ)
         start = self._begin + entry.start
         if start % entry.dtype.itemsize:
-            raise self.error("it is not aligned in the file: load without mmap", name)
+            raise self.error("it is not aligned in the file: load it with mmap=False", name)
         flat = np.frombuffer(mapping, np.uint8, entry.n_bytes, start)
         return flat.view(entry.dtype).reshape(entry.shape)

@@ -42,7 +42,7 @@ def attachments_in(file: ModelFile) -> dict[str, Any]:
     """Return the further documents of a file, by name; whoever wrote them checks what they say."""
     names = file.document.get("attachments")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise file.error("its attachments are not names", "document")
+        raise file.error("its attachments are not a list of names", "document")
     attachments = {}
     for name in names:
         text = file.array(name, "uint8").tobytes()
@@ -68,7 +68,9 @@ def _fitted(
     file.expect(positions, positions.dtype.name, 2)
     n, n_features = positions.shape
     if positions.dtype.name not in ELEMENT_TYPES or n < 1 or n_features < 1:
-        raise file.error(f"it is {positions.dtype} of shape {positions.shape}", "positions")
+        raise file.error(
+            f"unsupported dtype {positions.dtype} or shape {positions.shape}", "positions"
+        )
     _check_shapes(file, n, in_use["n_estimators"])
     state = _engine_state(file, forest)
     ids = _ids(file, forest, "ids", n)
@@ -113,7 +115,7 @@ def _ids(file: ModelFile, forest: dict[str, Any], name: str, n: int) -> NDArray[
     ids = read_column(file, name)
     with file.checking(name):
         if len(ids) != n or (n > 0 and ids.dtype != as_ids(ids, n).dtype):
-            raise ValueError("ids must be int64 or str, one for each example")
+            raise ValueError("ids must be int64 or str, one per example")
     return ids
 
 
@@ -123,7 +125,7 @@ def _feature_names(file: ModelFile, forest: dict[str, Any], n_features: int) -> 
     names = read_column(file, "feature_names")
     all_text = names.dtype.kind == "O" and all(type(name) is str for name in names)
     if len(names) != n_features or not all_text:
-        raise file.error("it does not name every feature", "feature_names")
+        raise file.error("it must have one name per feature", "feature_names")
     return names
 
 
@@ -134,27 +136,34 @@ def _check_shapes(file: ModelFile, n: int, n_estimators: Any) -> None:
     length = {name: entry.shape[0] for name, entry in file.entries.items() if entry.shape}
     for name in ("labels", "arrivals"):
         if length[name] != n:
-            raise file.error(f"it has {length[name]} examples, and positions {n}", name)
+            raise file.error(f"it has {length[name]} examples, but positions has {n}", name)
     nodes, trees = length["node_examples"], length["tree_sizes"]
     if trees - length["tree_places"] != n_estimators:
-        raise file.error(f"it is not of {str(n_estimators)[:40]} trees", "tree_sizes")
+        raise file.error(f"it must have {str(n_estimators)[:40]} trees", "tree_sizes")
     if length["node_parents"] != nodes:
-        raise file.error(f"it has {length['node_parents']} nodes, not {nodes}", "node_parents")
+        raise file.error(
+            f"it has {length['node_parents']} nodes, but node_examples has {nodes}", "node_parents"
+        )
     if not (nodes == 0 or n <= nodes) or nodes > n * trees:
-        raise file.error(f"it has {nodes} nodes of {n} examples in {trees} trees", "node_examples")
+        raise file.error(
+            f"it has {nodes} nodes, which {trees} trees of {n} examples cannot have",
+            "node_examples",
+        )
     n_features, label_length = file.entry("positions").shape[1], file.entry("labels").shape[1]
     if file.entry("window_positions").shape[1] != n_features:
-        raise file.error(f"its rows do not have {n_features} features", "window_positions")
+        raise file.error(f"its rows must have {n_features} features", "window_positions")
     most = {"log_weights": trees + 1, "tree_weights": trees, "tree_losses": trees}
     most |= {"vote_errors": max(4 * label_length, MOST_RULES)}
     most |= {"spread": _LONGEST_SPREAD * (1 + label_length)}
     most |= {name: LONGEST_WINDOW for name in STATE_ARRAYS if name.startswith("window_")}
     for name, largest in most.items():
         if length[name] > largest:
-            raise file.error(f"it has {length[name]} rows, more than {largest}", name)
+            raise file.error(
+                f"it has {length[name]} rows, but at most {largest} are possible", name
+            )
     classes = column_length(file, "classes")
     if classes is not None and length.get("class_codes") != classes:
-        raise file.error(f"it does not number {classes} classes", "class_codes")
+        raise file.error(f"it must number {classes} classes", "class_codes")
 
 
 def _engine_state(file: ModelFile, forest: dict[str, Any]) -> dict[str, Any]:
@@ -164,7 +173,7 @@ def _engine_state(file: ModelFile, forest: dict[str, Any]) -> dict[str, Any]:
     with file.checking("document"):
         counts = forest["counts"]
         if not isinstance(counts, list) or len(counts) != 4:
-            raise ValueError("its counts are not four numbers")
+            raise ValueError("counts must be four numbers")
         return {
             "seen": _whole(forest, "seen", 2**53),
             "n_classes": _whole(forest, "n_classes", 2**32 - 1),
@@ -199,12 +208,12 @@ def _check_finite(file: ModelFile, positions: NDArray[Any], name: str) -> None:
 def _whole(part: dict[str, Any], name: str, largest: int) -> int:
     value = part[name]
     if type(value) is not int or not 0 <= value <= largest:
-        raise ValueError(f"its {name} is {str(value)[:40]}, not a number from 0 to {largest}")
+        raise ValueError(f"{name} must be an integer from 0 to {largest}, got {str(value)[:40]}")
     return value
 
 
 def _flag(file: ModelFile, part: dict[str, Any], name: str) -> bool:
     value = part.get(name)
     if not isinstance(value, bool):
-        raise file.error(f"its {name} is neither true nor false", "document")
+        raise file.error(f"{name} must be true or false", "document")
     return value

@@ -71,8 +71,8 @@ def contents_of(
     """Return the document and the arrays of a forest's file."""
     if type(forest).__module__.partition(".")[0] != __name__.partition(".")[0]:
         raise TypeError(
-            f"{type(forest).__name__} cannot be saved to a file, because load could not make it; "
-            "pickle takes classes of your own"
+            f"{type(forest).__name__} is not a class of boundary_forest, so load() could not read "
+            "the file: use pickle"
         )
     attached = {name: _json_array(value) for name, value in (attachments or {}).items()}
     with forest.learning_paused():  # a file holds a forest between two learning calls
@@ -90,7 +90,10 @@ def contents_of(
             document["forest"], arrays = _learned(forest.fitted)
     taken = sorted(arrays.keys() & attached.keys())
     if taken:
-        raise ValueError(f"an attachment must not be named {taken[0]!r}: the forest has that array")
+        raise ValueError(
+            f"attachments must not contain {taken[0]!r}, which is the name of an array of the "
+            "forest"
+        )
     return document, {**arrays, **attached}
 
 
@@ -145,6 +148,6 @@ def _check_functions(parameters: dict[str, Any], in_use: dict[str, Any]) -> None
         now = parameters[name]
         if callable(function) and callable(now) and function is not now:
             raise TypeError(
-                f"{name} was set to another function after learning, and a file has room for one: "
-                f"set_params({name}=...) to the one in use, or pickle the forest"
+                f"{name} was changed to another function after learning: call "
+                f"set_params({name}=...) with the function in use, or use pickle"
             )

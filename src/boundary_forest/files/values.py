@@ -51,7 +51,7 @@ def column_arrays(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
         native = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("="))
         return {name: native.view(np.uint32).reshape(len(values), -1)}
     if values.dtype.newbyteorder("<") not in NAMES:
-        raise TypeError(f"{name} of {values.dtype} cannot be saved to a file; pickle takes it")
+        raise TypeError(f"{name} of dtype {values.dtype} cannot be saved to a file: use pickle")
     return {name: values}
 
 
@@ -69,7 +69,7 @@ def read_column(file: Arrays, name: str) -> NDArray[Any]:
             return values.view(f"U{width}").reshape(n)
     file.expect(entry, entry.dtype.name, 1)
     if entry.dtype == np.bool_ and (values.view(np.uint8) > 1).any():
-        raise file.error("it has a value that is neither true nor false", name)
+        raise file.error("it must contain only true and false", name)
     return values
 
 
@@ -83,7 +83,7 @@ def _read_objects(file: Arrays, name: str) -> NDArray[Any]:
     text = file.array(f"{name}.text", "uint8").tobytes()
     ends = file.array(f"{name}.ends", "uint64")
     if (ends[1:] < ends[:-1]).any() or (ends[-1] if len(ends) else 0) != len(text):
-        raise file.error("its values do not lie one after the other", f"{name}.ends")
+        raise file.error("it must be ascending and end at the last value", f"{name}.ends")
     values = np.empty(len(ends), dtype=object)
     begin = 0
     for i, end in enumerate(ends.tolist()):
@@ -104,8 +104,8 @@ def _written(value: Any, name: str) -> bytes:
         if _NUMPY_TYPES.get(code) is type(value):
             return f"{_NUMPY}{code}:{inner}".encode() + _KINDS[inner][1](item)
     raise TypeError(
-        f"{name} has {value!r} of type {type(value).__name__}, and a file takes str, int, bool, "
-        "float and bytes; pickle takes the others"
+        f"{name} contains {value!r} of type {type(value).__name__}, but a file can store only "
+        "str, int, bool, float and bytes: use pickle"
     )
 
 
@@ -145,7 +145,7 @@ def _written_parameter(name: str, value: Any) -> Any:
     except (TypeError, ValueError):
         same = False
     if not same:
-        raise TypeError(f"{name}={value!r} is not JSON, so no file takes it; pickle does")
+        raise TypeError(f"{name}={value!r} is not JSON and cannot be saved to a file: use pickle")
     return value
 
 
@@ -154,7 +154,7 @@ def read_parameters(
 ) -> dict[str, Any]:
     """Return parameters from JSON; functions from those that were given."""
     if not isinstance(written, dict) or written.keys() != names:
-        raise file.error(f"its parameters are not {', '.join(sorted(names))}", "document")
+        raise file.error(f"its parameters must be {', '.join(sorted(names))}", "document")
     return {name: _read_parameter(file, name, written[name], given) for name in written}
 
 
@@ -166,7 +166,7 @@ def _read_parameter(file: ModelFile, name: str, value: Any, given: dict[str, Any
             return _read_random_state(value[RANDOM_STATE])
     if name in given and is_named(value):
         return given[name]
-    raise file.error(f"its parameter {name} is {str(value)[:80]}", "document")
+    raise file.error(f"its parameter {name} has the invalid value {str(value)[:80]}", "document")
 
 
 def is_named(value: Any) -> bool:
@@ -178,7 +178,7 @@ def _written_random_state(state: np.random.RandomState) -> dict[str, Any]:
     whole: Any = state.get_state(legacy=False)
     if whole["bit_generator"] != "MT19937":
         raise TypeError(
-            f"random_state over {whole['bit_generator']} cannot be saved to a file; pickle takes it"
+            f"random_state with {whole['bit_generator']} cannot be saved to a file: use pickle"
         )
     return {
         "key": whole["state"]["key"].tolist(),
@@ -192,10 +192,10 @@ def _read_random_state(written: Any) -> np.random.RandomState:
     key = [operator.index(word) for word in written["key"]]
     position = operator.index(written["position"])
     if len(key) != 624 or not all(0 <= word < 2**32 for word in key) or not 0 <= position <= 624:
-        raise ValueError("its random_state is not that of a Mersenne Twister")
+        raise ValueError("its random_state is not a Mersenne Twister")
     state = np.random.RandomState()
     has_gauss, cached = operator.index(written["has_gauss"]), float(written["cached_gaussian"])
     if has_gauss not in (0, 1):
-        raise ValueError("its random_state is not that of a Mersenne Twister")
+        raise ValueError("its random_state is not a Mersenne Twister")
     state.set_state(("MT19937", np.array(key, np.uint32), position, has_gauss, cached))
     return state

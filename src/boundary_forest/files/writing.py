@@ -107,9 +107,9 @@ def _replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     with suppress(FileNotFoundError):
         mode = target.stat().st_mode
         if stat.S_ISDIR(mode):
-            raise IsADirectoryError(f"a model cannot be saved to {path}: it is a directory")
+            raise IsADirectoryError(f"cannot save a model to {path}: it is a directory")
         if not stat.S_ISREG(mode):
-            raise OSError(f"a model cannot be saved to {path}: it is not a regular file")
+            raise OSError(f"cannot save a model to {path}: it is not a regular file")
     temporary = target.parent / _UNFINISHED.replace("*", secrets.token_hex(8))
     try:
         # Rows come in pieces that end within pages; one by one, writing them takes twice as long.

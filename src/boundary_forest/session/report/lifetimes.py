@@ -64,8 +64,9 @@ def lifetimes(snapshots: Sequence[Snapshot]) -> Forgetting | None:
     values = [v for group in groups if (v := _recent(group, classes)) is not None]
     return Forgetting(
         note="Lifetime: the number of rows after which a tree is replaced. Age: rows since the "
-        "oldest example in a tree arrived, for the youngest and the oldest tree. Renewals: how many "
-        "trees were replaced. Last column: the mean of single trees over about the last 100 rows.",
+        "oldest example in a tree arrived, for the youngest and the oldest tree. Renewals: how "
+        "many trees were replaced. Last column: the mean of single trees over about the last 100 "
+        "rows.",
         recent="accuracy" if classes else "RMSE",
         lines=[_line(group, classes, max(values, default=0.0)) for group in groups],
         charts=[*_quality(seen, classes), _renewals(seen)],
