@@ -14,6 +14,7 @@
 
 #include "boundary_forest/boundary_forest.hpp"
 #include "callables.hpp"
+#include "constants.hpp"
 #include "interpreter.hpp"
 
 template <>
@@ -33,13 +34,6 @@ using RankArray = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb
 // Where classes stand, by code; none, and they stand by their codes.
 inline Ranks ranks_in(const std::optional<RankArray>& given) {
   return given ? Ranks(given->data(), given->shape(0)) : Ranks();
-}
-
-template <class Enum>
-Enum by_name(const std::string& name, std::initializer_list<std::pair<const char*, Enum>> known) {
-  for (const auto& [text, value] : known)
-    if (name == text) return value;
-  throw std::invalid_argument("unknown name '" + name + "'");
 }
 
 inline ElementType element_type_of(const std::string& name) {

@@ -2,13 +2,12 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <string>
-#include <vector>
 
 #include "boundary_forest/checksum.hpp"
 #include "common.hpp"
+#include "constants.hpp"
 #include "driver.hpp"
 #include "forest.hpp"
 
@@ -32,15 +31,7 @@ NB_MODULE(_core, m) {
       },
       nb::sig("def crc32(data: numpy.typing.NDArray[numpy.uint8] | memoryview, crc: int) -> int"),
       "data"_a, "crc"_a, "Return zlib's checksum of data that follow others of checksum crc.");
-  m.def("metric_names", &metric_names, "Return the names of the built-in metrics.");
-  m.def(
-      "element_types",
-      [] {
-        std::vector<std::string> names;
-        for (const ElementType type : element_types) names.emplace_back(name_of(type));
-        return names;
-      },
-      "Return the names of the types that positions may be stored as.");
+  bind_constants(m);
   bind_forest(m);
   bind_driver(m);
 }

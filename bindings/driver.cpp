@@ -21,10 +21,10 @@ using Labels3d = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device
 class Driver {
  public:
   Driver(std::uint32_t n_T, std::size_t label_length, const std::string& estimator,
-         const std::string& vote_weights, bool learns_weights, std::vector<std::uint32_t> lifetimes,
+         const std::string& votes, bool learns_weights, std::vector<std::uint32_t> lifetimes,
          std::uint32_t max_stored)
-      : driver_(params_of(n_T, label_length, estimator, vote_weights, learns_weights,
-                          std::move(lifetimes), max_stored)) {}
+      : driver_(params_of(n_T, label_length, estimator, votes, learns_weights, std::move(lifetimes),
+                          max_stored)) {}
 
   std::uint64_t block_end(std::uint64_t stored) const { return driver_.block_end(stored); }
   bool wants_ends() const { return driver_.wants_ends(); }
@@ -113,18 +113,14 @@ class Driver {
   };
 
   static Params params_of(std::uint32_t n_T, std::size_t label_length, const std::string& estimator,
-                          const std::string& vote_weights, bool learns_weights,
+                          const std::string& votes, bool learns_weights,
                           std::vector<std::uint32_t> lifetimes, std::uint32_t max_stored) {
     Params params;
     params.n_T = n_T;
     params.n_features = 1;  // which makes no difference here
     params.label_length = label_length;
-    params.estimator = by_name<Estimator>(estimator, {{"shepard_vote", Estimator::shepard_vote},
-                                                      {"shepard_mean", Estimator::shepard_mean},
-                                                      {"nearest", Estimator::nearest}});
-    params.vote_weights = by_name<VoteWeights>(vote_weights, {{"distance", VoteWeights::distance},
-                                                              {"uniform", VoteWeights::uniform},
-                                                              {"auto", VoteWeights::automatic}});
+    params.estimator = by_name(estimator, estimators);
+    params.vote_weights = by_name(votes, vote_weights);
     params.has_learned_weights = learns_weights;
     params.lifetimes = std::move(lifetimes);
     params.max_stored = max_stored;

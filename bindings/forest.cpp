@@ -18,7 +18,7 @@ Forest::Forest(std::uint32_t n_T, std::optional<std::uint32_t> k, std::size_t n_
                std::size_t label_length, nb::object label_metric, const std::string& estimator,
                std::optional<double> epsilon, const std::string& element_type, std::uint64_t seed,
                nb::object metric, double p, const std::string& ids, double max_samples,
-               const std::string& vote_weights, const nb::object& feature_weights,
+               const std::string& votes, const nb::object& feature_weights,
                std::vector<std::uint32_t> lifetimes, std::uint32_t max_stored,
                const std::string& search,
                std::optional<std::pair<std::uint32_t, std::uint32_t>> trees)
@@ -30,31 +30,21 @@ Forest::Forest(std::uint32_t n_T, std::optional<std::uint32_t> k, std::size_t n_
   params.label_length = label_length;
   params.label_metric = LabelMetric::function;
   if (nb::isinstance<nb::str>(label_metric_))
-    params.label_metric = by_name<LabelMetric>(nb::cast<std::string>(label_metric_),
-                                               {{"discrete", LabelMetric::discrete},
-                                                {"euclidean", LabelMetric::euclidean},
-                                                {"manhattan", LabelMetric::manhattan},
-                                                {"chebyshev", LabelMetric::chebyshev},
-                                                {"always", LabelMetric::always}});
+    params.label_metric = by_name(nb::cast<std::string>(label_metric_), label_metrics);
   else
     params.label_function = make_label_function(label_metric_, label_length);
-  params.estimator = by_name<Estimator>(estimator, {{"shepard_vote", Estimator::shepard_vote},
-                                                    {"shepard_mean", Estimator::shepard_mean},
-                                                    {"nearest", Estimator::nearest}});
+  params.estimator = by_name(estimator, estimators);
   params.epsilon = epsilon.value_or(0.0);
   params.auto_epsilon = !epsilon.has_value();
   params.element_type = element_type_of(element_type);
   params.seed = seed;
-  params.ids = by_name<IdKind>(
-      ids, {{"none", IdKind::none}, {"int64", IdKind::integer}, {"text", IdKind::text}});
+  params.ids = by_name(ids, id_kinds);
   params.max_samples = max_samples;
-  params.vote_weights = by_name<VoteWeights>(vote_weights, {{"distance", VoteWeights::distance},
-                                                            {"uniform", VoteWeights::uniform},
-                                                            {"auto", VoteWeights::automatic}});
+  params.vote_weights = by_name(votes, vote_weights);
   params.lifetimes = std::move(lifetimes);
   params.max_stored = max_stored;
   if (trees) std::tie(params.first_tree, params.end_tree) = *trees;
-  params.has_graph = by_name<bool>(search, {{"paper", false}, {"graph", true}});
+  params.has_graph = by_name(search, searches);
   params.has_learned_weights = nb::isinstance<nb::str>(feature_weights);  // "learned"
   if (!params.has_learned_weights && !feature_weights.is_none())
     weights_ = to_vector<double>(feature_weights);

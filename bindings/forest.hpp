@@ -44,7 +44,7 @@ class Forest {
          std::size_t label_length, nb::object label_metric, const std::string& estimator,
          std::optional<double> epsilon, const std::string& element_type, std::uint64_t seed,
          nb::object metric, double p, const std::string& ids, double max_samples,
-         const std::string& vote_weights, const nb::object& feature_weights,
+         const std::string& votes, const nb::object& feature_weights,
          std::vector<std::uint32_t> lifetimes, std::uint32_t max_stored, const std::string& search,
          std::optional<std::pair<std::uint32_t, std::uint32_t>> trees);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* neighbors_signature =
     "def neighbors(self, X: numpy.typing.NDArray[typing.Any], n_neighbors: int, n_jobs: int, beam: "
-    "int = 100, exact: bool = False, mask: numpy.typing.NDArray[numpy.uint8] | None = None, ids: "
+    "int = ..., exact: bool = False, mask: numpy.typing.NDArray[numpy.uint8] | None = None, ids: "
     "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> "
     "tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.uint64], "
     "numpy.typing.NDArray[numpy.int64] | list[str] | None]";
@@ -100,15 +100,15 @@ void bind_asking(nb::class_<Forest>& forest) {
                    "numpy.typing.NDArray[numpy.uint32] | None = None) -> typing.Any"),
            "Return the same, but in a vote each class's share, by rank.")
       .def(
-          "neighbors", &Forest::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a, "beam"_a = 100,
-          "exact"_a = false, "mask"_a = nb::none(), "ids"_a = nb::none(),
+          "neighbors", &Forest::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a,
+          "beam"_a = Search{}.beam, "exact"_a = false, "mask"_a = nb::none(), "ids"_a = nb::none(),
           nb::sig(neighbors_signature),
           "Return distances, arrival numbers and ids, of the examples that a mask over arrivals or "
           "a list of ids allows.")
-      .def("within", &Forest::within, "X"_a, "radius"_a, "n_jobs"_a, "beam"_a = 100,
+      .def("within", &Forest::within, "X"_a, "radius"_a, "n_jobs"_a, "beam"_a = Search{}.beam,
            "exact"_a = false, "mask"_a = nb::none(), "ids"_a = nb::none(),
            nb::sig("def within(self, X: numpy.typing.NDArray[typing.Any], radius: float, n_jobs: "
-                   "int, beam: int = 100, exact: bool = False, mask: "
+                   "int, beam: int = ..., exact: bool = False, mask: "
                    "numpy.typing.NDArray[numpy.uint8] | None = None, ids: "
                    "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> "
                    "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.float64], "

@@ -174,8 +174,9 @@ std::vector<std::byte> Forest::bytes_of(const Array2d& array) const {
 
 SavedRows Forest::rows_in(const Array2d& array, const std::string& how) const {
   enum class How { copied, kept, mapped };
-  const How chosen =
-      by_name<How>(how, {{"copied", How::copied}, {"kept", How::kept}, {"mapped", How::mapped}});
+  constexpr Named<How> ways[] = {
+      {"copied", How::copied}, {"kept", How::kept}, {"mapped", How::mapped}};
+  const How chosen = by_name(how, ways);
   if (element_type_of(array.dtype()) != forest_->params().element_type)
     throw nb::type_error("positions must have the forest's element type");
   if (array.shape(1) != forest_->params().n_features)
@@ -205,10 +206,10 @@ void bind_states(nb::module_& m, nb::class_<Forest>& forest) {
                    "numpy.typing.NDArray[numpy.uint64]"),
            "Return the arrival numbers of examples begin to end.")
       .def_prop_ro("size", &PySnapshot::size, "Examples that are stored.")
-      .def("neighbors", &PySnapshot::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a, "beam"_a = 100,
-           "exact"_a = false,
+      .def("neighbors", &PySnapshot::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a,
+           "beam"_a = Search{}.beam, "exact"_a = false,
            nb::sig("def neighbors(self, X: numpy.typing.NDArray[typing.Any], n_neighbors: int, "
-                   "n_jobs: int, beam: int = 100, exact: bool = False) -> "
+                   "n_jobs: int, beam: int = ..., exact: bool = False) -> "
                    "tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.uint64], "
                    "numpy.typing.NDArray[numpy.int64] | list[str] | None]"),
            "Return what Forest.neighbors returns, of this state.");

@@ -23,7 +23,7 @@ from boundary_forest import (
     ModelFileError,
     load,
 )
-from boundary_forest.estimators.metrics import METRICS
+from boundary_forest.estimators.engine_constants import METRICS
 
 mapped = pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
 

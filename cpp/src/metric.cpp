@@ -163,9 +163,9 @@ std::unique_ptr<Metric> make_metric(const std::string& name, double p, ElementTy
 std::unique_ptr<Metric> make_weighted_metric(std::span<const double> weights, ElementType stored) {
   std::vector<double> scales(weights.size());
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    if (!(weights[i] == 0.0 || (weights[i] >= 1e-60 && weights[i] <= 1e60)))
-      throw std::invalid_argument("a weight must be 0 or between 1e-60 and 1e60, got " +
-                                  std::to_string(weights[i]));
+    if (!(weights[i] == 0.0 || (weights[i] >= least_weight && weights[i] <= largest_weight)))
+      throw std::invalid_argument("the weight of feature " + std::to_string(i) +
+                                  " is neither 0 nor within bounds");
     scales[i] = std::sqrt(weights[i]);
     if (stored != ElementType::float64) scales[i] = static_cast<float>(scales[i]);
   }

@@ -36,9 +36,9 @@ class RememberingDescent {
       const ChildLists::View children = tree.children(v, query.n_nodes);
       Nearest v_min(tree.tie_hash(), tree.store(), query);
       if (children.count < tree.params().k) v_min.consider(v, at_v);
-      Leaf leaves[group];
-      for (std::uint32_t begin = 0; begin < children.count; begin += group) {
-        const std::uint32_t n = std::min(group, children.count - begin);
+      Leaf leaves[Metric::group];
+      for (std::uint32_t begin = 0; begin < children.count; begin += Metric::group) {
+        const std::uint32_t n = std::min(Metric::group, children.count - begin);
         for (std::uint32_t j = 0; j < n; ++j) leaves[j].example = tree.example(children[begin + j]);
         measure(tree, query, leaves, n, counts);
         for (std::uint32_t j = 0; j < n; ++j) v_min.consider(children[begin + j], leaves[j]);
@@ -52,13 +52,11 @@ class RememberingDescent {
   }
 
  private:
-  static constexpr std::uint32_t group = 64;  // children measured in one call of the metric
-
   void measure(const BoundaryTree& tree, const Query& query, Leaf* leaves, std::uint32_t n,
                Counts& counts) {
-    std::uint32_t unknown[group];
-    const std::byte* rows[group];
-    double reduced[group];
+    std::uint32_t unknown[Metric::group];
+    const std::byte* rows[Metric::group];
+    double reduced[Metric::group];
     std::uint32_t n_unknown = 0;
     for (std::uint32_t j = 0; j < n; ++j) {
       if (known_.find(leaves[j].example, leaves[j].reduced)) continue;

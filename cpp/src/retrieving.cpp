@@ -285,7 +285,7 @@ std::vector<Leaf> BoundaryForest::paper_search(const QueryRows& queries, std::si
 void BoundaryForest::exact_search(const QueryRows& queries, std::size_t begin, std::size_t end,
                                   const Limit& limit, const Sought& sought,
                                   std::span<std::vector<Leaf>> out, Counts& cost) const {
-  constexpr std::size_t group = 64;
+  constexpr std::size_t group = Metric::group;
   const Metric& d = *sought.version.adaptation.settings->d;
   const auto earlier = earlier_in(store_);
   const std::byte* rows[group];

@@ -225,7 +225,7 @@ void BoundaryForest::restore(const State& state, const SavedRows& rows) {
               (n == 0 || examples.ids.kind() == params_.ids),
           "ids does not have an id for every example");
   store_.ids().check_new(examples.ids);
-  require(state.seen <= (std::uint64_t{1} << 53), "seen is too large");
+  require(state.seen <= most_arrivals, "seen is too large");
   check_examples(state);
   const std::size_t n_held = params_.n_held();
   require(state.tree_sizes.size() == n_held + state.tree_places.size(),

@@ -33,6 +33,10 @@ struct Adaptation {
 
 class Schedule {
  public:
+  static constexpr Arrival first_doubling = 125;  // arrivals
+  static constexpr Arrival period = 1000;         // arrivals
+  static constexpr Arrival growing_steps = 16;    // after a doubling
+
   explicit Schedule(const Params& params)
       : n_T_(params.n_T),
         forgets_(params.forgets()),
@@ -62,7 +66,6 @@ class Schedule {
 
   // Which of the steps after the last doubling comes at this number of arrivals, 1 to growing_steps;
   // 0 for none.
-  static constexpr Arrival growing_steps = 16;
   Arrival growing_step(Arrival seen) const {
     const Arrival gap = growing_gap(seen);
     const Arrival since = seen - doubling_after(seen) / 2;
@@ -84,8 +87,6 @@ class Schedule {
   }
 
  private:
-  static constexpr Arrival first_doubling = 125;
-  static constexpr Arrival period = 1000;
   static constexpr Arrival longest_trial = 1000;
 
   Arrival doubling_after(Arrival seen) const {

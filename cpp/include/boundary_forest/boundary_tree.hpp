@@ -137,11 +137,11 @@ class BoundaryTree {
   template <class F>
   void for_each_distance(const Position& y, const ChildLists::View& children, std::uint32_t begin,
                          F&& f) const {
-    Slot examples[group];
-    const std::byte* rows[group];
-    double reduced[group];
-    for (; begin < children.count; begin += group) {
-      const std::uint32_t n = std::min(group, children.count - begin);
+    Slot examples[Metric::group];
+    const std::byte* rows[Metric::group];
+    double reduced[Metric::group];
+    for (; begin < children.count; begin += Metric::group) {
+      const std::uint32_t n = std::min(Metric::group, children.count - begin);
       for (std::uint32_t j = 0; j < n; ++j) {
         examples[j] = nodes_[children[begin + j]].example;
         rows[j] = store_.row(examples[j]);
@@ -164,7 +164,7 @@ class BoundaryTree {
       return;
     }
     const ChildLists::View children = this->children(v, n_nodes);
-    const std::uint32_t n = std::min(children.count, group);
+    const std::uint32_t n = std::min(children.count, Metric::group);
     for (std::uint32_t j = 0; j < n; ++j)
       if (stage == Stage::children)
         __builtin_prefetch(&nodes_[children[j]]);
@@ -209,7 +209,6 @@ class BoundaryTree {
 
  private:
   static constexpr unsigned node_chunk_log2 = 7;
-  static constexpr std::uint32_t group = 64;  // children measured in one call of the metric
 
   void add_node(Slot example, NodeId parent);
   void retire(std::uint64_t number, ChildLists::Ref list);

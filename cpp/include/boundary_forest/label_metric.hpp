@@ -59,6 +59,8 @@ class Spread {
  public:
   using Memory = std::pmr::memory_resource;
 
+  static constexpr double large = 0x1p480;  // a label; squares of differences might overflow beyond
+
   explicit Spread(std::size_t length = 0)
       : mean_(length, 0.0), squares_(length, 0.0), exponent_(length, 0) {}
   // A copy for a moment.
@@ -71,7 +73,7 @@ class Spread {
   void add(const double* label) {
     ++n_;
     for (std::size_t i = 0; i < mean_.size(); ++i) {
-      if (std::fabs(label[i]) > 0x1p480 && exponent_[i] == 0) {
+      if (std::fabs(label[i]) > large && exponent_[i] == 0) {
         exponent_[i] = large_exponent;
         mean_[i] *= 0x1p-600;
         squares_[i] = squares_[i] * 0x1p-600 * 0x1p-600;
@@ -96,7 +98,8 @@ class Spread {
   void restore(const std::vector<double>& sums) {
     const std::size_t length = mean_.size();
     const bool has_exponents = length > 0 && sums.size() == 1 + 3 * length;
-    if ((sums.size() != 1 + 2 * length && !has_exponents) || !(sums[0] >= 0.0) || sums[0] > 0x1p53)
+    if ((sums.size() != 1 + 2 * length && !has_exponents) || !(sums[0] >= 0.0) ||
+        sums[0] > static_cast<double>(most_arrivals))
       throw std::invalid_argument("spread does not match the labels");
     n_ = static_cast<std::uint64_t>(sums[0]);
     for (std::size_t i = 0; i < length; ++i) {

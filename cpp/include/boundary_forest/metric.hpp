@@ -31,6 +31,9 @@ class Sieve;
 
 class Metric {
  public:
+  static constexpr std::uint32_t group =
+      64;  // rows that are measured in one call, where there are many
+
   virtual ~Metric() = default;
 
   // Reduced distances from `query` to `n` stored rows. Never NaN.
@@ -65,8 +68,12 @@ std::vector<std::string> metric_names();
 std::unique_ptr<Metric> make_metric(const std::string& name, double p, ElementType stored,
                                     std::size_t n_features);
 
+// Of a feature, unless it is 0.
+inline constexpr double least_weight = 1e-60;
+inline constexpr double largest_weight = 1e60;
+
 // The Euclidean metric whose squared differences are multiplied by weights, one for each feature. Each
-// is 0 or between 1e-60 and 1e60. Differences are multiplied by the roots, which have the type that
+// is 0 or within these bounds. Differences are multiplied by the roots, which have the type that
 // sums have: float64 for rows of float64, float32 for others.
 std::unique_ptr<Metric> make_weighted_metric(std::span<const double> weights, ElementType stored);
 

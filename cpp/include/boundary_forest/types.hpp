@@ -21,8 +21,9 @@ using NodeId = std::uint32_t;   // a node within its tree, in order of creation;
 using Slot = std::uint32_t;     // a stored example
 using Arrival = std::uint64_t;  // how many examples had arrived before this one
 
-inline constexpr std::uint32_t nothing = 0xFFFFFFFFU;    // no node, no slot, no list
-inline constexpr std::uint32_t unlimited = 0xFFFFFFFFU;  // k = infinity
+inline constexpr std::uint32_t nothing = 0xFFFFFFFFU;       // no node, no slot, no list
+inline constexpr std::uint32_t unlimited = 0xFFFFFFFFU;     // k = infinity
+inline constexpr Arrival most_arrivals = Arrival{1} << 53;  // numbers that a double has exactly
 
 enum class ElementType : std::uint8_t { uint8, int8, float16, float32, float64 };
 
@@ -142,6 +143,11 @@ enum class VoteWeights : std::uint8_t { distance, uniform, automatic };
 enum class VotePower : std::uint8_t { one, zero, half, two };
 
 struct Params {
+  static constexpr std::uint32_t most_trees = 1'000'000;
+  static constexpr std::uint32_t fewest_children = 2;  // that a node may have at most
+  static constexpr std::uint32_t shortest_lifetime = 2;
+  static constexpr std::uint32_t longest_lifetime = 1'000'000'000;
+
   std::uint32_t n_T = 50;        // trees
   std::uint32_t k = 50;          // most children a node may have; `unlimited` for none
   std::size_t n_features = 0;    // length of a position
@@ -182,14 +188,15 @@ struct Params {
   std::uint32_t n_held() const { return (end_tree == 0 ? n_T : end_tree) - first_tree; }
 
   void validate() const {
-    if (n_T < 1 || n_T > 1'000'000)
-      throw std::invalid_argument("n_estimators must be between 1 and 1000000, got " +
-                                  std::to_string(n_T));
+    if (n_T < 1 || n_T > most_trees)
+      throw std::invalid_argument("n_estimators must be between 1 and " +
+                                  std::to_string(most_trees) + ", got " + std::to_string(n_T));
     if (end_tree > n_T || first_tree >= (end_tree == 0 ? n_T : end_tree))
       throw std::invalid_argument("an engine holds trees a to b of n_estimators, got " +
                                   std::to_string(first_tree) + " to " + std::to_string(end_tree));
-    if (k < 2)
-      throw std::invalid_argument("max_children must be at least 2, or None for no limit, got " +
+    if (k < fewest_children)
+      throw std::invalid_argument("max_children must be at least " +
+                                  std::to_string(fewest_children) + ", or None for no limit, got " +
                                   std::to_string(k));
     if (n_features < 1) throw std::invalid_argument("X must have at least one feature");
     if (estimator == Estimator::shepard_vote && label_length != 1)
@@ -207,9 +214,10 @@ struct Params {
                                   std::to_string(n_T) + " trees, got " +
                                   std::to_string(lifetimes.size()));
     for (const std::uint32_t lifetime : lifetimes)
-      if (lifetime != 0 && (lifetime < 2 || lifetime > 1'000'000'000))
-        throw std::invalid_argument("a lifetime must be between 2 and 1000000000, got " +
-                                    std::to_string(lifetime));
+      if (lifetime != 0 && (lifetime < shortest_lifetime || lifetime > longest_lifetime))
+        throw std::invalid_argument(
+            "a lifetime must be between " + std::to_string(shortest_lifetime) + " and " +
+            std::to_string(longest_lifetime) + ", got " + std::to_string(lifetime));
     if (max_stored > 0 && max_stored / 4 < n_T)
       throw std::invalid_argument("max_stored must be at least 4 for each of the " +
                                   std::to_string(n_T) + " trees, got " +

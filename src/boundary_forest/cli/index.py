@@ -16,8 +16,8 @@ from boundary_forest.cli.counting import Counter
 from boundary_forest.cli.index_files import IndexFile, save_index
 from boundary_forest.cli.running import Job
 from boundary_forest.cli.vectors import Vectors, VectorSource, console_on, watching
+from boundary_forest.estimators.engine_constants import GRAPH
 from boundary_forest.estimators.metrics import canonical
-from boundary_forest.estimators.searching import GRAPH
 from boundary_forest.frames.vectors import VectorColumns
 from boundary_forest.session import Settings
 from boundary_forest.session.problems import StreamError

@@ -9,7 +9,7 @@ from typing import Any
 
 from boundary_forest import BoundaryForestNeighbors, ModelFileError
 from boundary_forest.cli.answers import naming
-from boundary_forest.estimators.ids import NONE
+from boundary_forest.estimators.engine_constants import NONE
 from boundary_forest.files.loading import load_forest
 from boundary_forest.files.saving import save_forest
 from boundary_forest.session.problems import StreamError

@@ -13,10 +13,15 @@ import typer
 
 from boundary_forest import ModelFileError
 from boundary_forest.cli.running import Job, run
-from boundary_forest.estimators.element_type import ELEMENT_TYPES
+from boundary_forest.estimators.engine_constants import (
+    ELEMENT_TYPES,
+    LONGEST_LIFETIME,
+    METRICS,
+    SHORTEST_LIFETIME,
+)
 from boundary_forest.estimators.errors import JournalError
-from boundary_forest.estimators.lifetimes import LONGEST, SHORTEST, checked_lifetimes
-from boundary_forest.estimators.metrics import ALIASES, METRICS, canonical
+from boundary_forest.estimators.lifetimes import checked_lifetimes
+from boundary_forest.estimators.metrics import ALIASES, canonical
 from boundary_forest.frames.columns import MISSING, SCALES
 from boundary_forest.frames.dialect import Dialect
 from boundary_forest.frames.problems import ColumnError
@@ -66,8 +71,8 @@ def _lifetimes(text: str | None) -> str | None:
         checked_lifetimes(_lifetimes_in(text))
     except ValueError:
         raise typer.BadParameter(
-            f"must be auto, or lifetimes from {SHORTEST} to {LONGEST} rows (or never) separated "
-            f"by commas, got {text!r}"
+            f"must be auto, or lifetimes from {SHORTEST_LIFETIME} to {LONGEST_LIFETIME} rows (or "
+            f"never) separated by commas, got {text!r}"
         ) from None
     return text
 

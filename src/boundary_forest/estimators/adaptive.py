@@ -10,20 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
+from boundary_forest.estimators.engine_constants import (
+    FIRST_DECISION,
+    LARGEST_WEIGHT,
+    LEAST_WEIGHT,
+    MOST_STORED,
+    PERIOD,
+    STREAM_RULES,
+    TABLE_RULES,
+    VOTE_WEIGHTS,
+)
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.lifetimes import checked_lifetimes
 from boundary_forest.estimators.metrics import canonical
-from boundary_forest.estimators.turnover import STREAM_RULES
 
 ADAPTIVE_CONSTRAINTS: dict[str, list[Any]] = {
     "feature_weights": ["array-like", StrOptions({"learned"}), None],
     "max_samples": [Interval(RealNotInt, 0, 1, closed="right"), None],
-    "weights": [StrOptions({"distance", "uniform", "auto"})],
+    "weights": [StrOptions(set(VOTE_WEIGHTS))],
 }
 
 STREAM_CONSTRAINTS: dict[str, list[Any]] = {
     "forgetting": [list, tuple, np.ndarray, StrOptions({"auto"}), None],
-    "max_stored": [Interval(Integral, 1, 2**32 - 2, closed="both"), None],
+    "max_stored": [Interval(Integral, 1, MOST_STORED, closed="both"), None],
 }
 
 # What measurement found best on streams that drift; `make bench SECTIONS=streams` measures it.
@@ -43,13 +52,6 @@ FOR_TABLES: Mapping[str, Any] = {
     "weights": "auto",
 }
 
-
-# The powers of the engine's votes, by its numbers of them (cpp/include/boundary_forest/types.hpp).
-VOTE_POWERS = (1.0, 0.0, 0.5, 2.0)
-
-# A forest decides for itself after so many examples and at each doubling (adaptation.hpp).
-FIRST_DECISION = 125
-PERIOD = 1000  # examples, after each of which a forest that forgets learns weights of features
 
 MOST_SHOWN = 5  # features, where few are
 
@@ -95,9 +97,9 @@ class AdaptiveMixin:
     def vote_power_(self) -> float:
         """The power p in the current weights of the trees, 1 / distance ** p."""
         fitted = self._attributes("vote_power_")
-        rule = fitted.engine.snapshot().state(with_positions=False)["vote_power"]
+        rule: int = fitted.engine.snapshot().state(with_positions=False)["vote_power"]
         forgets = fitted.settings.adaptive.get("forgetting") is not None
-        return STREAM_RULES[rule][0] if forgets else VOTE_POWERS[rule]
+        return (STREAM_RULES if forgets else TABLE_RULES)[rule][0]
 
 
 class StreamsMixin:
@@ -176,10 +178,11 @@ def check_adaptive(parameters: Mapping[str, Any]) -> None:
             f"{array.shape} and dtype {array.dtype}"
         )
     array = array.astype(np.float64)
-    bad = array[~((array == 0) | ((array >= 1e-60) & (array <= 1e60)))]
+    bad = array[~((array == 0) | ((array >= LEAST_WEIGHT) & (array <= LARGEST_WEIGHT)))]
     if len(bad):
         raise ValueError(
-            f"feature_weights must be 0 or between 1e-60 and 1e60, got {float(bad[0])!r}"
+            f"feature_weights must be 0 or between {LEAST_WEIGHT} and {LARGEST_WEIGHT}, got "
+            f"{float(bad[0])!r}"
         )
     if not (array > 0).any():
         raise ValueError("feature_weights must not all be 0: all rows would have distance 0")

@@ -21,12 +21,18 @@ from boundary_forest.estimators.adaptive import check_adaptive
 from boundary_forest.estimators.batch import Batch, Recorder
 from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.copying import Parts, put_together, taken_apart
-from boundary_forest.estimators.element_type import ELEMENT_TYPES
+from boundary_forest.estimators.engine_constants import (
+    ELEMENT_TYPES,
+    FEWEST_CHILDREN,
+    METRICS,
+    MOST_CHILDREN,
+    MOST_TREES,
+)
 from boundary_forest.estimators.fitted import Fitted, Forest, Settings, new_engine
 from boundary_forest.estimators.forgetting import forget_examples
 from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.estimators.learning import checked_batch, learn, prepared
-from boundary_forest.estimators.metrics import ALIASES, METRICS, engine_metric
+from boundary_forest.estimators.metrics import ALIASES, engine_metric
 from boundary_forest.estimators.queries import QueryMixin
 from boundary_forest.estimators.turns import Turns
 
@@ -35,8 +41,8 @@ _NOT_COPIED = ("_fitted", "_recorder", "_turns")
 
 
 PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
-    "n_estimators": [Interval(Integral, 1, 1_000_000, closed="both")],
-    "max_children": [Interval(Integral, 2, 2**32 - 2, closed="both"), None],
+    "n_estimators": [Interval(Integral, 1, MOST_TREES, closed="both")],
+    "max_children": [Interval(Integral, FEWEST_CHILDREN, MOST_CHILDREN, closed="both"), None],
     "metric": [StrOptions({*METRICS, *ALIASES}), callable],
     "metric_params": [dict, None],
     "dtype": [StrOptions({"auto", *ELEMENT_TYPES})],

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest import _core
+from boundary_forest.estimators.engine_constants import ELEMENT_TYPES
 
-ELEMENT_TYPES = tuple(_core.element_types())
 LARGEST_INTEGER = 2**53  # beyond it float64 does not hold every integer
 _ROWS_AS_THEY_ARE = tuple(np.dtype(name) for name in ELEMENT_TYPES)
 

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-NO_PARENT = 2**32 - 1
-
 Tree = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 
 
 def trees_in(state: dict[str, Any]) -> Iterator[Tree]:
-    """For each tree, its nodes' examples and parents (``NO_PARENT`` for the root), as created."""
+    """For each tree, its nodes' examples and parents (the root's is no node), as created."""
     begin = 0
     for size in state["tree_sizes"].tolist():
         nodes = slice(begin, begin + size)

@@ -12,9 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from boundary_forest.estimators.adaptive import ADAPTIVE_CONSTRAINTS, AdaptiveMixin
 from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryForest
 from boundary_forest.estimators.checking import n_threads
+from boundary_forest.estimators.engine_constants import LABEL_METRICS
 from boundary_forest.estimators.labels import LabelVectors, Node
-
-LABEL_METRICS = ("euclidean", "manhattan", "chebyshev", "discrete", "always")
 
 __all__ = ["BoundaryForest", "Node"]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from boundary_forest.estimators.engine_constants import NONE
 from boundary_forest.estimators.errors import plain
 from boundary_forest.estimators.fitted import Fitted
-from boundary_forest.estimators.ids import NONE, as_ids, check_kind, engine_ids
+from boundary_forest.estimators.ids import as_ids, check_kind, engine_ids
 
 MOST_SHOWN = 50  # unknown ids, in a message
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from boundary_forest.estimators.engine_constants import INT64, NONE, TEXT
 from boundary_forest.estimators.errors import plain
-
-NONE, INT64, TEXT = "none", "int64", "text"
 
 _LARGEST = np.iinfo(np.int64).max
 _SHOWN = {INT64: "int64", TEXT: "str"}

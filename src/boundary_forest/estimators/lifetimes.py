@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
+from boundary_forest.estimators.engine_constants import LONGEST_LIFETIME, SHORTEST_LIFETIME
+
 # What measurement found best on streams of all kinds: half of the trees live for ever, an eighth
 # for 4,096 arrivals, and the rest for 16, 64, 256 and 1,024. Trees take them in turn.
 _RENEWED = (4096, 16, 256, 64, 1024, 4096, 16, 64, 256, 1024, 4096, 64, 16, 1024, 256, 4096)
 AUTO: tuple[int | None, ...] = tuple(life for renewed in _RENEWED for life in (None, renewed))
-
-SHORTEST, LONGEST = 2, 10**9
 
 
 def checked_lifetimes(forgetting: Any) -> None:
@@ -24,11 +24,13 @@ def checked_lifetimes(forgetting: Any) -> None:
         )
     for lifetime in forgetting:
         whole = isinstance(lifetime, Integral) and not isinstance(lifetime, bool)
-        if lifetime is not None and not (whole and SHORTEST <= lifetime <= LONGEST):
+        if lifetime is not None and not (
+            whole and SHORTEST_LIFETIME <= lifetime <= LONGEST_LIFETIME
+        ):
             raise ValueError(
                 f"forgetting contains the lifetime {lifetime!r}: each lifetime must be a number "
-                f"of examples from {SHORTEST} to {LONGEST}, or None for trees that are never "
-                "replaced"
+                f"of examples from {SHORTEST_LIFETIME} to {LONGEST_LIFETIME}, or None for trees "
+                "that are never replaced"
             )
 
 

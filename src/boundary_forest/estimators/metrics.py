@@ -13,9 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from boundary_forest import _core
-
-METRICS = tuple(_core.metric_names())
 ALIASES = {"l1": "manhattan", "l2": "euclidean"}  # as scikit-learn calls them, too
 
 COMPILED_SIGNATURE = "(float64*, float64*, int64) -> float64"

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryForest
 from boundary_forest.estimators.checking import n_threads
+from boundary_forest.estimators.engine_constants import BEAM, GRAPH, SEARCHES
 from boundary_forest.estimators.errors import as_count
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.ids import names_of
@@ -24,7 +25,7 @@ from boundary_forest.estimators.neighbor_graphs import (
     neighbors_of_stored,
 )
 from boundary_forest.estimators.queries import named_neighbors
-from boundary_forest.estimators.searching import BEAM, GRAPH, SEARCHES, as_radius, search_options
+from boundary_forest.estimators.searching import as_radius, search_options
 
 
 class BoundaryForestNeighbors(

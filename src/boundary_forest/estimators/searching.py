@@ -8,13 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from boundary_forest.estimators.engine_constants import GRAPH, NONE
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.forgetting import checked_ids
-from boundary_forest.estimators.ids import NONE
-
-PAPER, GRAPH = "paper", "graph"
-SEARCHES = (GRAPH, PAPER)
-BEAM = 100  # by measurement: `make bench SECTIONS=retrieval`
 
 
 def search_options(

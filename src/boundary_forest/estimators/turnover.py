@@ -7,17 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from boundary_forest.estimators.engine_constants import STREAM_RULES
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.labels import ClassLabels
 from boundary_forest.estimators.lifetimes import lifetimes_of
-
-# The engine's rules for votes, by its numbers (cpp/include/boundary_forest/vote_rules.hpp): the
-# power p of 1 / distance ** p, how much recent skill counts, and whether all trees have a vote.
-STREAM_RULES = (
-    *((p, skill, False) for skill in (0, 1, 2) for p in (1.0, 0.0)),
-    (1.0, 0, True),
-    (0.0, 0, True),
-)
 
 
 @dataclass(frozen=True)

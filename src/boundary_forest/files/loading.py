@@ -11,6 +11,7 @@ import numpy as np
 from boundary_forest.estimators.adaptive import importances_of, named_importances
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.classifier import BoundaryForestClassifier
+from boundary_forest.estimators.engine_constants import LOG_WEIGHTS_PER_OCTAVE
 from boundary_forest.estimators.forest import BoundaryForest
 from boundary_forest.estimators.labels import ClassLabels
 from boundary_forest.estimators.lifetimes import checked_lifetimes, lifetimes_of
@@ -30,7 +31,6 @@ ESTIMATORS: dict[str, type[BaseBoundaryForest]] = {
         BoundaryForestRegressor,
     )
 }
-LOG_WEIGHTS_AN_OCTAVE = 16  # the steps of log_weights
 FUNCTIONS = ("metric", "label_metric", "estimator")
 
 
@@ -236,7 +236,7 @@ def _turnover(file: ModelFile, forest: dict[str, Any], n: int) -> Turnover:
 
 def _importances(file: ModelFile, forest: dict[str, Any]) -> dict[str, float]:
     """Return the importances of features by learned weights, as the forest itself would."""
-    weights = 2.0 ** (file.array("log_weights", "int32", 2)[-1] / LOG_WEIGHTS_AN_OCTAVE)
+    weights = 2.0 ** (file.array("log_weights", "int32", 2)[-1] / LOG_WEIGHTS_PER_OCTAVE)
     window = file.array("window_positions", file.entry("positions").dtype.name, 2)
     importances = importances_of(weights, window.astype(np.float64).var(axis=0))
     names = read_column(file, "feature_names") if forest["has_feature_names"] else None

@@ -11,16 +11,21 @@ from numpy.typing import NDArray
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.blocks import slices
 from boundary_forest.estimators.copying import Parts, filled, unfilled
-from boundary_forest.estimators.element_type import ELEMENT_TYPES
+from boundary_forest.estimators.engine_constants import (
+    ELEMENT_TYPES,
+    LONGEST_WINDOW,
+    MOST_SEEN,
+    STREAM_RULES,
+    TABLE_RULES,
+)
 from boundary_forest.estimators.fitted import LATER_PARAMETERS, TREE_PARAMETERS, Fitted, Settings
 from boundary_forest.estimators.ids import as_ids, engine_ids, kind_of
 from boundary_forest.estimators.metrics import engine_metric
 from boundary_forest.files.reading import ModelFile
-from boundary_forest.files.saving import ELEMENT_TYPE, LONGEST_WINDOW, STATE_ARRAYS
+from boundary_forest.files.saving import ELEMENT_TYPE, STATE_ARRAYS
 from boundary_forest.files.values import column_length, read_column, read_parameters
 
 FRAME = "frame"
-MOST_RULES = 8  # by which votes may be weighed
 _LONGEST_SPREAD = 8  # for each number of a label, and for all of them; the engine knows exactly
 
 
@@ -153,7 +158,7 @@ def _check_shapes(file: ModelFile, n: int, n_estimators: Any) -> None:
     if file.entry("window_positions").shape[1] != n_features:
         raise file.error(f"its rows must have {n_features} features", "window_positions")
     most = {"log_weights": trees + 1, "tree_weights": trees, "tree_losses": trees}
-    most |= {"vote_errors": max(4 * label_length, MOST_RULES)}
+    most |= {"vote_errors": max(len(TABLE_RULES) * label_length, len(STREAM_RULES))}
     most |= {"spread": _LONGEST_SPREAD * (1 + label_length)}
     most |= {name: LONGEST_WINDOW for name in STATE_ARRAYS if name.startswith("window_")}
     for name, largest in most.items():
@@ -175,10 +180,10 @@ def _engine_state(file: ModelFile, forest: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(counts, list) or len(counts) != 4:
             raise ValueError("counts must be four numbers")
         return {
-            "seen": _whole(forest, "seen", 2**53),
+            "seen": _whole(forest, "seen", MOST_SEEN),
             "n_classes": _whole(forest, "n_classes", 2**32 - 1),
             "counts": tuple(_whole({"counts": c}, "counts", 2**64 - 1) for c in counts),
-            "vote_power": _whole(forest, "vote_power", MOST_RULES - 1),
+            "vote_power": _whole(forest, "vote_power", len(STREAM_RULES) - 1),
             "ids": None,
             "window_ids": None,
             **arrays,

@@ -43,7 +43,6 @@ STATE_ARRAYS = {
     "vote_errors": ("float64", 1),
     "tree_losses": ("float64", 1),
 }
-LONGEST_WINDOW = 4000  # the engine's
 
 
 def save_forest(

@@ -15,11 +15,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.checking import n_threads
+from boundary_forest.estimators.engine_constants import GRAPH
 from boundary_forest.estimators.fitted import Fitted, Forest, Settings
 from boundary_forest.estimators.forgetting import forget_examples
 from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.estimators.lifetimes import lifetimes_of
-from boundary_forest.estimators.searching import GRAPH
 from boundary_forest.ray.actors import Cluster
 from boundary_forest.ray.checkpoint import DRIVER, Checkpoint, opened
 from boundary_forest.ray.engine import SpreadForest

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from boundary_forest.estimators.engine_constants import GROWING_STEPS
 from boundary_forest.estimators.fitted import Driver
 from boundary_forest.ray.actors import Crew
-
-LAST_STEP = 16  # of growing anew (adaptation.hpp)
 
 
 def exchange(
@@ -77,7 +76,7 @@ def _grow(crew: Crew, step: int, n_jobs: int) -> None:
             shared.append(new)
             known = np.union1d(known, stored)
     # With the last step, all that were grown take over.
-    growing = range(len(crew)) if step == LAST_STEP else wanting
+    growing = range(len(crew)) if step == GROWING_STEPS else wanting
     pending = []
     for i in growing:
         others = shared[:i] + shared[i + 1 :] if i in wanting else []

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from boundary_forest.estimators.engine_constants import BEAM, PAPER
 from boundary_forest.estimators.neighbors import BoundaryForestNeighbors as Local
-from boundary_forest.estimators.searching import BEAM, PAPER
 from boundary_forest.ray.base import ClusterMixin
 
 

@@ -42,6 +42,7 @@ from boundary_forest.reference.metrics import (
 from boundary_forest.reference.randomness import fingerprint, hash64, is_learned, shuffled
 from boundary_forest.reference.votes import (
     GROWING_STEPS,
+    PERIOD,
     Votes,
     growing_step,
     is_decision,
@@ -53,8 +54,6 @@ from boundary_forest.reference.weights import WINDOW, Logs, learned_weights, wei
 Row = Any  # a 1-D numpy array
 Examples = Any  # (position, label) by arrival: a list or a dict
 Ballot = tuple[float, Factors]  # p of 1 / d^p, and the factors of the trees' votes
-
-PERIOD = 1000  # arrivals, after which a forest that forgets learns weights anew
 
 
 # --- Algorithm 1: the boundary tree ---------------------------------------------------------------

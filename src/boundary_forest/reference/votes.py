@@ -17,26 +17,29 @@ from boundary_forest.reference.metrics import added
 
 Row = Any  # a 1-D numpy array
 POWERS = (1.0, 0.0, 0.5, 2.0)  # in the order in which they are compared
+FIRST_DECISION = 125  # arrivals
+LONGEST_TRIAL = 1000  # arrivals
+PERIOD = 1000  # arrivals, after which a forest that forgets learns weights anew
+GROWING_STEPS = 16
 
 
 def is_decision(seen: int, n_T: int) -> bool:
-    return seen >= n_T and seen % 125 == 0 and (seen // 125).bit_count() == 1
+    times, rest = divmod(seen, FIRST_DECISION)
+    return seen >= n_T and rest == 0 and times.bit_count() == 1
 
 
 def decision_after(seen: int, n_T: int) -> int:
-    decision = 125
+    decision = FIRST_DECISION
     while decision <= seen or decision < n_T:
         decision *= 2
     return decision
 
 
-GROWING_STEPS = 16
-
-
 def growing_step(seen: int, n_T: int) -> int:
     """Which step after the last decision this number of arrivals is, from 1 on; 0 for none."""
     last = decision_after(seen, n_T) // 2
-    step, rest = divmod(seen - last, max(last // 256, 1))
+    gap = min(max(last // 256, 1), (PERIOD - 1) // GROWING_STEPS)
+    step, rest = divmod(seen - last, gap)
     return step if is_decision(last, n_T) and rest == 0 and step <= GROWING_STEPS else 0
 
 
@@ -68,7 +71,7 @@ class Votes:
 
     def is_trial(self, seen: int) -> bool:
         decision = decision_after(seen, self.n_T)
-        return self.is_auto and seen >= decision - min(decision // 2, 1000)
+        return self.is_auto and seen >= decision - min(decision // 2, LONGEST_TRIAL)
 
     def hold_against(self, c: Row, answer: Callable[[float], Row]) -> None:
         """Add the error of what each power answers about an example whose label is c."""

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from boundary_forest.estimators.engine_constants import LARGE_LABEL
 from boundary_forest.estimators.exactness import check_integers
 from boundary_forest.estimators.labels.policy import Columns, Endings
-
-LARGE = 2.0**480  # beyond it the square of a difference might overflow
 
 
 def as_label_vectors(y: Any) -> NDArray[np.float64]:
@@ -133,8 +132,9 @@ class Targets:
     def concluded(self, endings: Endings) -> tuple[Any, float]:
         """Return the answer, and 1 minus the trees' deviation over that of all labels seen."""
         weights, labels, deviation = endings.weights, endings.labels, endings.deviation
-        if abs(labels).max() > LARGE:
-            labels, deviation = labels / LARGE / LARGE, deviation / LARGE / LARGE
+        large = LARGE_LABEL
+        if abs(labels).max() > large:
+            labels, deviation = labels / large / large, deviation / large / large
         apart = np.sqrt(weights @ ((labels - weights @ labels) ** 2).sum(axis=1))
         agreement = 1 - apart / deviation if deviation > 0 else 1.0
         return self.answers(endings.estimate)[0].tolist(), agreement

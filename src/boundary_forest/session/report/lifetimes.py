@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from boundary_forest.estimators.turnover import STREAM_RULES, Lifetime, Turnover, vote_rule
+from boundary_forest.estimators.engine_constants import STREAM_RULES
+from boundary_forest.estimators.turnover import Lifetime, Turnover, vote_rule
 from boundary_forest.session.progress import Snapshot
 from boundary_forest.session.report.lines import SIDE, Chart, Curve, line_chart
 from boundary_forest.session.wording import count, counted, number, percent, short

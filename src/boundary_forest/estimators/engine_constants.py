@@ -1,0 +1,37 @@
+"""Numbers and names that the compiled engine decides. The rest of the package reads them here."""
+
+from __future__ import annotations
+
+from boundary_forest import _core
+
+# Names that parameters may have.
+ELEMENT_TYPES = tuple(_core.element_types())
+METRICS = tuple(_core.metric_names())
+LABEL_METRICS = tuple(_core.label_metrics())
+VOTE_WEIGHTS = tuple(_core.vote_weights())
+ID_KINDS = NONE, INT64, TEXT = tuple(_core.id_kinds())
+SEARCHES = PAPER, GRAPH = tuple(_core.searches())
+
+# Bounds of parameters, and a default.
+MOST_TREES = _core.MOST_TREES
+FEWEST_CHILDREN, MOST_CHILDREN = _core.FEWEST_CHILDREN, _core.MOST_CHILDREN
+MOST_STORED = _core.MOST_STORED  # examples
+SHORTEST_LIFETIME, LONGEST_LIFETIME = _core.SHORTEST_LIFETIME, _core.LONGEST_LIFETIME  # examples
+LEAST_WEIGHT, LARGEST_WEIGHT = _core.LEAST_WEIGHT, _core.LARGEST_WEIGHT  # of a feature; or 0
+BEAM = _core.BEAM  # by measurement: `make bench SECTIONS=retrieval`
+
+# A forest that learns weights or chooses votes decides after FIRST_DECISION examples and at each
+# doubling; one that forgets also learns weights after every PERIOD examples. Trees with new weights
+# are then grown in GROWING_STEPS steps.
+FIRST_DECISION, PERIOD, GROWING_STEPS = _core.FIRST_DECISION, _core.PERIOD, _core.GROWING_STEPS
+
+# The rules by which votes may be weighed, by number: the power p of 1 / distance ** p, how much
+# recent skill counts, and whether only trees that live for ever have a vote.
+TABLE_RULES = tuple(_core.vote_rules(False))
+STREAM_RULES = tuple(_core.vote_rules(True))  # of a forest that forgets
+
+# What its state holds.
+MOST_SEEN = _core.MOST_SEEN  # examples
+LONGEST_WINDOW = _core.LONGEST_WINDOW  # examples
+LOG_WEIGHTS_PER_OCTAVE = _core.LOG_WEIGHTS_PER_OCTAVE
+LARGE_LABEL = _core.LARGE_LABEL  # beyond it the square of a difference might overflow
