@@ -13,10 +13,12 @@ except ModuleNotFoundError as error:
         'boundary_forest.ray needs Ray: pip install "boundary-forest[ray]"', name="ray"
     ) from error
 
-from boundary_forest.ray.classifier import BoundaryForestClassifier
 from boundary_forest.ray.errors import ForestLostError
-from boundary_forest.ray.neighbors import BoundaryForestNeighbors
-from boundary_forest.ray.regressor import BoundaryForestRegressor
+from boundary_forest.ray.estimators import (
+    BoundaryForestClassifier,
+    BoundaryForestNeighbors,
+    BoundaryForestRegressor,
+)
 
 __all__ = [
     "BoundaryForestClassifier",

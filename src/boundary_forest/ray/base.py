@@ -19,12 +19,11 @@ from boundary_forest.estimators.engine_constants import GRAPH
 from boundary_forest.estimators.fitted import Fitted, Forest, Settings
 from boundary_forest.estimators.forgetting import forget_examples
 from boundary_forest.estimators.labels import LabelPolicy
-from boundary_forest.estimators.lifetimes import lifetimes_of
 from boundary_forest.ray.actors import Cluster
 from boundary_forest.ray.checkpoint import DRIVER, Checkpoint, opened
 from boundary_forest.ray.engine import SpreadForest
 from boundary_forest.ray.shard_votes import ShardedForest
-from boundary_forest.ray.shards import ShardedIndex
+from boundary_forest.ray.shards import ShardedIndex, check_shards
 from boundary_forest.ray.streaming import Progress, is_dataset, parts_of
 
 CLUSTER_CONSTRAINTS: dict[str, list[Any]] = {
@@ -35,31 +34,56 @@ CLUSTER_CONSTRAINTS: dict[str, list[Any]] = {
     "checkpoint_rows": [Interval(Integral, 1, None, closed="left")],
     "shard_by": [StrOptions({"trees", "examples"})],
 }
-CLUSTER_PARAMETERS = tuple(CLUSTER_CONSTRAINTS)
 
 
 class ClusterMixin(BaseBoundaryForest):
     """Adds actors to an estimator: its engine is a :class:`SpreadForest`.
 
-    Attributes
+    Parameters
     ----------
-    local : type
-        The estimator in one process.
+    n_actors : int or None, default=None
+        How many actors hold the trees; None is one for each processor of the cluster, as far as
+        there are trees.
+    num_cpus : float, default=1
+        Processors that each actor reserves; ``n_jobs`` is how many threads it uses.
+    resources : dict or None, default=None
+        Further resources that each actor reserves, by Ray's names.
+    checkpoint_dir : str, path-like or None, default=None
+        A folder that all nodes see. What was learned is there when a call returns: actors that die
+        are brought back from it, and if this process dies, :meth:`from_checkpoint` goes on.
+    checkpoint_rows : int, default=100_000
+        After how many examples actors write snapshots there.
+
+    Notes
+    -----
+    For the same ``random_state``, the forest and every answer are those of the estimator in one
+    process. Functions as ``metric`` are refused, and ``forget`` gathers the forest.
     """
 
-    local: ClassVar[type[BaseBoundaryForest]]
+    local: ClassVar[type[BaseBoundaryForest]]  # the estimator in one process
+
+    _checkpoint: Checkpoint | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         cls._parameter_constraints = {**cls._parameter_constraints, **CLUSTER_CONSTRAINTS}
 
-    n_actors: int | None
-    num_cpus: float
-    resources: dict[str, float] | None
-    checkpoint_dir: str | os.PathLike[str] | None
-    checkpoint_rows: int
-
-    _checkpoint: Checkpoint | None = None
+    def __init__(
+        self,
+        *arguments: Any,
+        n_actors: int | None = None,
+        num_cpus: float = 1,
+        resources: dict[str, float] | None = None,
+        checkpoint_dir: str | os.PathLike[str] | None = None,
+        checkpoint_rows: int = 100_000,
+        **options: Any,
+    ) -> None:
+        super().__init__(*arguments, **options)
+        self.n_actors = n_actors
+        self.num_cpus = num_cpus
+        self.resources = resources
+        self.checkpoint_dir = checkpoint_dir
+        self.checkpoint_rows = checkpoint_rows
 
     def check_params(self) -> None:
         """Raise the error that ``fit`` would raise for a parameter that cannot be used."""
@@ -74,7 +98,7 @@ class ClusterMixin(BaseBoundaryForest):
                 "offline=True cannot be used with checkpoint_dir: a journal is learned row by row"
             )
         if self._is_sharded():
-            _check_shards(self.get_params(deep=False))
+            check_shards(self.get_params(deep=False))
             return
         n = self.n_actors
         if n is not None and n > self.n_estimators:
@@ -155,7 +179,9 @@ class ClusterMixin(BaseBoundaryForest):
         forest: Self | None = None
         checkpoint = Checkpoint(folder, lambda: 0 if forest is None else forest.examples_seen)
         try:
-            found = opened(checkpoint, cls.__name__, cls.label_policy, set(_local_names(cls)))
+            found = opened(
+                checkpoint, cls.__name__, cls.label_policy, set(cls.local().get_params(deep=False))
+            )
             if n_actors is None and checkpoint.latest is not None:
                 n_actors = len(checkpoint.latest.trees)
             chosen = {"n_actors": n_actors, "checkpoint_dir": checkpoint_dir, **cluster}
@@ -247,7 +273,7 @@ class ClusterMixin(BaseBoundaryForest):
         self.to_local().save(path, attachments=attachments)
 
     def _local_parameters(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _local_names(type(self))}
+        return {name: getattr(self, name) for name in self.local().get_params(deep=False)}
 
     def _learn(self, X: Any, y: Any, *, reset: bool = False, **more: Any) -> tuple[Fitted, Any]:
         if is_dataset(X):
@@ -323,9 +349,6 @@ class ClusterMixin(BaseBoundaryForest):
         by_examples = getattr(self, "shard_by", None) == "examples"
         return by_examples or getattr(self, "search", None) == GRAPH
 
-    def _cluster(self) -> Cluster:
-        return Cluster(self.n_actors, self.num_cpus, self.resources)
-
     def _new_engine(self, settings: Settings, labels: LabelPolicy) -> Forest:
         if self._checkpoint is not None and self._recorder is not None:
             self._checkpoint.begin(type(self).__name__, self._local_parameters(), settings.seed)
@@ -336,7 +359,7 @@ class ClusterMixin(BaseBoundaryForest):
     def _spread_engine(
         self, settings: Settings, labels: LabelPolicy, state: dict[str, Any] | None
     ) -> Forest:
-        cluster = self._cluster()
+        cluster = Cluster(self.n_actors, self.num_cpus, self.resources)
         if self._is_sharded():
             if labels.rules["estimator"] == "nearest":
                 return cast(Forest, ShardedIndex(settings, labels, cluster, state))
@@ -345,7 +368,6 @@ class ClusterMixin(BaseBoundaryForest):
                     "a forest is spread out by its trees: from_local needs shard_by='trees'"
                 )
             return cast(Forest, ShardedForest(settings, labels, cluster))
-        _check_lasting(settings, cluster)
         # It has the methods of the compiled engine that estimators call.
         return cast(Forest, SpreadForest(settings, labels, cluster, state, self._checkpoint))
 
@@ -374,52 +396,6 @@ class ClusterMixin(BaseBoundaryForest):
             self._take_over(self._fitted)
 
 
-def _local_names(kind: type[ClusterMixin]) -> list[str]:
-    return [name for name in kind().get_params(deep=False) if name not in CLUSTER_PARAMETERS]
-
-
 def spread_engine(fitted: Fitted) -> SpreadForest:
     """Return the engine of a fitted estimator on a cluster."""
     return cast(SpreadForest, fitted.engine)
-
-
-def _check_shards(parameters: Mapping[str, Any]) -> None:
-    """Refuse what needs all examples in one place."""
-    other = "search='paper'" if "search" in parameters else "shard_by='trees'"
-    refused: dict[str, Any] = {
-        "checkpoint_dir": (None,),
-        "offline": (False,),
-        "weights": ("distance", "uniform"),
-        "forgetting": (None,),
-        "max_stored": (None,),
-    }
-    for name, allowed in refused.items():
-        if name in parameters and not any(parameters[name] is one for one in allowed):
-            if isinstance(parameters[name], str) and parameters[name] in allowed:
-                continue
-            raise ValueError(
-                f"{name}={parameters[name]!r} is not available where a forest is sharded by "
-                f"examples: use {other}"
-            )
-    if isinstance(parameters.get("feature_weights"), str):
-        raise ValueError(
-            "feature_weights='learned' is not available where a forest is sharded by examples, as "
-            f"shards would measure differently: use {other}"
-        )
-
-
-def _check_lasting(settings: Settings, cluster: Cluster) -> None:
-    """Refuse actors none of whose trees lives for ever, where weights are learned for such trees.
-
-    Weights are learned beginning with those that these trees have.
-    """
-    if not isinstance(settings.adaptive.get("feature_weights"), str):
-        return
-    lifetimes = lifetimes_of(settings.adaptive.get("forgetting"), settings.n_estimators)
-    for first, end in cluster.ranges(settings.n_estimators) if 0 in lifetimes else ():
-        if 0 not in lifetimes[first:end]:
-            raise ValueError(
-                f"of the trees {first} to {end - 1} none lives for ever, and with "
-                "feature_weights='learned' every actor needs one that does: choose a smaller "
-                "n_actors"
-            )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from boundary_forest.estimators.fitted import Settings, new_driver
 from boundary_forest.estimators.labels import LabelPolicy
+from boundary_forest.estimators.lifetimes import lifetimes_of
 from boundary_forest.ray.actors import Cluster, Crew
 from boundary_forest.ray.checkpoint import Checkpoint
 from boundary_forest.ray.errors import ActorLostError, ForestLostError
@@ -50,9 +51,9 @@ class InStep:
         state: State | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> None:
+        _check_lasting(settings, cluster)
         self._settings = settings
         self._labels = labels
-        self._cluster = cluster
         self._checkpoint = checkpoint
         self._lock = threading.RLock()
         self._n_calls = 0
@@ -267,3 +268,20 @@ def side_by_side(parts: list[Ends]) -> Ends:
         np.concatenate(of_all, axis=1) for of_all in zip(*parts, strict=True)
     )
     return arrivals, labels, distances
+
+
+def _check_lasting(settings: Settings, cluster: Cluster) -> None:
+    """Refuse actors none of whose trees lives for ever, where weights are learned for such trees.
+
+    Weights are learned beginning with those that these trees have.
+    """
+    if not isinstance(settings.adaptive.get("feature_weights"), str):
+        return
+    lifetimes = lifetimes_of(settings.adaptive.get("forgetting"), settings.n_estimators)
+    for first, end in cluster.ranges(settings.n_estimators) if 0 in lifetimes else ():
+        if 0 not in lifetimes[first:end]:
+            raise ValueError(
+                f"of the trees {first} to {end - 1} none lives for ever, and with "
+                "feature_weights='learned' every actor needs one that does: choose a smaller "
+                "n_actors"
+            )

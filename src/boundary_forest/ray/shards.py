@@ -10,6 +10,7 @@ not the same graph, and not the same answers.
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -239,3 +240,28 @@ def _has_other_trees() -> NotImplementedError:
         "apply, trees and explain are not available where a forest is sharded by examples, as each "
         "shard has trees of its own"
     )
+
+
+def check_shards(parameters: Mapping[str, Any]) -> None:
+    """Refuse what needs all examples in one place."""
+    other = "search='paper'" if "search" in parameters else "shard_by='trees'"
+    refused: dict[str, Any] = {
+        "checkpoint_dir": (None,),
+        "offline": (False,),
+        "weights": ("distance", "uniform"),
+        "forgetting": (None,),
+        "max_stored": (None,),
+    }
+    for name, allowed in refused.items():
+        if name in parameters and not any(parameters[name] is one for one in allowed):
+            if isinstance(parameters[name], str) and parameters[name] in allowed:
+                continue
+            raise ValueError(
+                f"{name}={parameters[name]!r} is not available where a forest is sharded by "
+                f"examples: use {other}"
+            )
+    if isinstance(parameters.get("feature_weights"), str):
+        raise ValueError(
+            "feature_weights='learned' is not available where a forest is sharded by examples, as "
+            f"shards would measure differently: use {other}"
+        )
