@@ -147,7 +147,7 @@ void bind_forest(nb::module_& m) {
   bind_states(m, forest);
   bind_learning(forest);
   bind_asking(forest);
-  bind_parts(forest);
+  bind_parts(m, forest);
 }
 
 }  // namespace boundary_forest

@@ -20,6 +20,7 @@ namespace boundary_forest {
 class PySnapshot;
 
 using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Distances = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Mask = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // How neighbours are searched for, as Python says it; what it refers to lives as long as this.
@@ -116,8 +117,8 @@ class Forest {
   nb::tuple ends_then_learn(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
                             const nb::object& ids);
   nb::tuple candidates(const Array2d& X, std::optional<std::size_t> n, std::optional<double> radius,
-                       std::size_t n_jobs, bool exact, const std::optional<Mask>& mask,
-                       const nb::object& ids);
+                       std::size_t n_jobs, std::size_t beam, bool exact,
+                       const std::optional<Mask>& mask, const nb::object& ids);
   nb::tuple examples(const Keys& arrivals);
   std::vector<std::uint32_t> places_to_grow();
   void grow(const Array2d& X, const Labels2d& y, const Keys& arrivals, std::size_t n_jobs,
@@ -151,7 +152,7 @@ class Forest {
 void bind_learning(nb::class_<Forest>& forest);
 void bind_asking(nb::class_<Forest>& forest);
 void bind_states(nb::module_& m, nb::class_<Forest>& forest);
-void bind_parts(nb::class_<Forest>& forest);
+void bind_parts(nb::module_& m, nb::class_<Forest>& forest);
 
 // The class itself, to which the others add their methods.
 void bind_forest(nb::module_& m);

@@ -27,12 +27,13 @@ nb::tuple Forest::ends_then_learn(const Array2d& X, const Labels2d& y, std::size
   return unweighted(std::move(ends), forest_->params());
 }
 
+constexpr auto all = std::numeric_limits<std::size_t>::max();
+
 nb::tuple Forest::candidates(const Array2d& X, std::optional<std::size_t> n,
-                             std::optional<double> radius, std::size_t n_jobs, bool exact,
-                             const std::optional<Mask>& mask, const nb::object& ids) {
+                             std::optional<double> radius, std::size_t n_jobs, std::size_t beam,
+                             bool exact, const std::optional<Mask>& mask, const nb::object& ids) {
   const RowsView rows = view(X);
-  const PySearch how(1, exact, mask, ids);
-  constexpr auto all = std::numeric_limits<std::size_t>::max();
+  const PySearch how(beam, exact, mask, ids);
   constexpr double infinity = std::numeric_limits<double>::infinity();
   Candidates found = without_gil([&, forest = forest_] {
     return forest->candidates(rows, n.value_or(all), radius.value_or(infinity), how.search,
@@ -44,6 +45,24 @@ nb::tuple Forest::candidates(const Array2d& X, std::optional<std::size_t> n,
       to_numpy(std::move(found.distances), {m}), to_numpy(std::move(found.arrivals), {m}),
       ids_to_python(std::move(found.ids), forest_->params().ids, {m}));
 }
+
+namespace {
+
+nb::tuple closest_of(const std::vector<Keys>& ends, const Distances& reduced, const Keys& arrivals,
+                     std::optional<std::size_t> n) {
+  std::vector<std::span<const std::uint64_t>> of_parts;
+  for (const Keys& of_part : ends) of_parts.emplace_back(of_part.data(), of_part.shape(0));
+  Closest found = without_gil([&] {
+    return closest(of_parts, {reduced.data(), reduced.shape(0)},
+                   {arrivals.data(), arrivals.shape(0)}, n.value_or(all));
+  });
+  const std::size_t rows = found.ends.size();
+  const std::size_t m = found.numbers.size();
+  return nb::make_tuple(to_numpy(std::move(found.ends), {rows}),
+                        to_numpy(std::move(found.numbers), {m}));
+}
+
+}  // namespace
 
 nb::tuple Forest::examples(const Keys& arrivals) {
   const std::span wanted(arrivals.data(), arrivals.shape(0));
@@ -79,7 +98,14 @@ bool Forest::is_planted() {
   return without_gil([forest = forest_] { return forest->is_planted(); });
 }
 
-void bind_parts(nb::class_<Forest>& forest) {
+void bind_parts(nb::module_& m, nb::class_<Forest>& forest) {
+  m.def("closest", &closest_of, "ends"_a, "reduced"_a, "arrivals"_a, "n_neighbors"_a.none(),
+        nb::sig("def closest(ends: collections.abc.Sequence[numpy.typing.NDArray[numpy.uint64]], "
+                "reduced: numpy.typing.NDArray[numpy.float64], arrivals: "
+                "numpy.typing.NDArray[numpy.uint64], n_neighbors: int | None) -> "
+                "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint64]]"),
+        "Rank the candidates of several forests, which stand one after the other; ends are those "
+        "of each. Return where each row's end, and numbers of the closest, each example once.");
   forest
       .def("ends", &Forest::ends, "X"_a, "n_jobs"_a,
            nb::sig("def ends(self, X: numpy.typing.NDArray[typing.Any], n_jobs: int) -> "
@@ -95,9 +121,11 @@ void bind_parts(nb::class_<Forest>& forest) {
                    "numpy.typing.NDArray[numpy.float64]]"),
            "Learn rows in order, and return the same for each from just before.")
       .def("candidates", &Forest::candidates, "X"_a, "n_neighbors"_a.none(), "radius"_a.none(),
-           "n_jobs"_a, "exact"_a = false, "mask"_a = nb::none(), "ids"_a = nb::none(),
+           "n_jobs"_a, "beam"_a = 100, "exact"_a = false, "mask"_a = nb::none(),
+           "ids"_a = nb::none(),
            nb::sig("def candidates(self, X: numpy.typing.NDArray[typing.Any], n_neighbors: int | "
-                   "None, radius: float | None, n_jobs: int, exact: bool = False, mask: "
+                   "None, radius: float | None, n_jobs: int, beam: int = 100, exact: bool = False, "
+                   "mask: "
                    "numpy.typing.NDArray[numpy.uint8] | None = None, ids: "
                    "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> "
                    "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.float64], "

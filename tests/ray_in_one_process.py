@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 
-from boundary_forest.ray.actors import Crew, Part
-from boundary_forest.ray.errors import ActorLostError
+from boundary_forest.ray.actors import ActorLostError, Crew, Part
 
 
 class OneProcess(Crew):

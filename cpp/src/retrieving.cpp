@@ -68,17 +68,17 @@ BoundaryForest::Sought BoundaryForest::sought(const Search& search, const Versio
 
 namespace {
 
-// The earlier arrival first among equals. Rows in a mapped file are not checked; what has no order must
-// not come to be sorted.
+// Rows in a mapped file are not checked; what has no order must not come to be sorted.
 double ordered(double reduced) {
   return std::isnan(reduced) ? std::numeric_limits<double>::infinity() : reduced;
 }
 
-auto earlier_in(const ExampleStore& store) {
-  return [&store](const Leaf& a, const Leaf& b) {
-    if (a.reduced != b.reduced) return a.reduced < b.reduced;
-    return store.arrival(a.example) < store.arrival(b.example);
-  };
+// What was found in several places, in order and each example once.
+template <class T, class ArrivalOf>
+void merge(std::vector<T>& found, ArrivalOf arrival_of) {
+  std::sort(found.begin(), found.end(), ranked_by(arrival_of));
+  const auto same = [&](const T& a, const T& b) { return arrival_of(a) == arrival_of(b); };
+  found.erase(std::unique(found.begin(), found.end(), same), found.end());
 }
 
 }  // namespace
@@ -171,15 +171,18 @@ Within BoundaryForest::within(const RowsView& rows, double radius, const Search&
   return out;
 }
 
-// A part that has no trees yet has all that is stored anywhere.
+// A part that has no trees yet has all that is stored anywhere. An engine that is no part is a shard: it
+// searches its own examples as neighbors() and within() do, however few there are.
 Candidates BoundaryForest::candidates(const RowsView& rows, std::size_t n, double radius,
                                       const Search& search, const Run& run) {
+  prepare_search();
   std::unique_lock lock(block_, std::defer_lock);
   if (search.allowed.by == Allowed::By::ids) lock.lock();
   Reading reading(publication_);
   Sought sought = this->sought(search, reading.version);
   if (lock) lock.unlock();
-  sought.compared_only = reading.version.planted;
+  sought.compared_only = params_.is_part() && reading.version.planted;
+  if (!params_.is_part() && std::isinf(radius)) n = std::min(n, sought.n_allowed);
   Candidates out;
   std::vector<Slot> slots;
   const auto put = [&](const Leaf& leaf) {
@@ -188,7 +191,7 @@ Candidates BoundaryForest::candidates(const RowsView& rows, std::size_t n, doubl
     out.arrivals.push_back(store_.arrival(leaf.example));
     slots.push_back(leaf.example);
   };
-  if (n > 1 || !std::isinf(radius) || sought.exact || sought.is_filtered) {
+  if (n != 1 || !std::isinf(radius) || params_.has_graph || sought.exact || sought.is_filtered) {
     for_each_search(rows, {.n = n, .farthest = radius}, sought, run, reading.cost,
                     [&](std::size_t, const std::vector<Leaf>& found) {
                       for (const Leaf& leaf : found) put(leaf);
@@ -210,6 +213,39 @@ Candidates BoundaryForest::candidates(const RowsView& rows, std::size_t n, doubl
   }
   out.ids = store_.ids().blank(slots.size());
   for (std::size_t i = 0; i < slots.size(); ++i) store_.ids().get(slots[i], out.ids, i);
+  return out;
+}
+
+Closest closest(std::span<const std::span<const std::uint64_t>> ends,
+                std::span<const double> reduced, std::span<const Arrival> arrivals, std::size_t n) {
+  const std::size_t rows = ends.empty() ? 0 : ends[0].size();
+  std::uint64_t total = 0;
+  for (const auto& of_part : ends) {
+    if (of_part.size() != rows || !std::ranges::is_sorted(of_part))
+      throw std::invalid_argument("parts must have the same rows, whose ends ascend");
+    if (rows > 0) total += of_part.back();
+  }
+  if (total != reduced.size() || total != arrivals.size())
+    throw std::invalid_argument("each candidate needs a reduced distance and an arrival number");
+  struct Candidate {
+    std::uint64_t number;
+    double reduced;
+  };
+  Closest out;
+  std::vector<Candidate> found;
+  for (std::size_t row = 0; row < rows; ++row) {
+    found.clear();
+    std::uint64_t first = 0;  // of the part
+    for (const auto& of_part : ends) {
+      for (std::uint64_t i = row == 0 ? 0 : of_part[row - 1]; i < of_part[row]; ++i)
+        found.push_back({first + i, reduced[first + i]});
+      first += of_part.back();
+    }
+    merge(found, [&](const Candidate& one) { return arrivals[one.number]; });
+    if (found.size() > n) found.resize(n);
+    for (const Candidate& one : found) out.numbers.push_back(one.number);
+    out.ends.push_back(out.numbers.size());
+  }
   return out;
 }
 
@@ -253,9 +289,7 @@ std::vector<Leaf> BoundaryForest::paper_search(const QueryRows& queries, std::si
     });
   }
   if (!are_alike(version)) measure_alike(queries.position(i), version, compared, cost);
-  std::sort(compared.begin(), compared.end(), earlier_in(store_));
-  const auto same = [](const Leaf& a, const Leaf& b) { return a.example == b.example; };
-  compared.erase(std::unique(compared.begin(), compared.end(), same), compared.end());
+  merge(compared, arrival_in(store_));
   const bool has_limit = limit.n <= sought.n_allowed;
   // Too few were met on the way, or there are no trees yet.
   const bool too_few = has_limit ? compared.size() < limit.n : !version.planted;
@@ -274,7 +308,7 @@ std::vector<Leaf> BoundaryForest::paper_search(const QueryRows& queries, std::si
     std::partial_sort(
         compared.begin(),
         compared.begin() + static_cast<std::ptrdiff_t>(std::min(limit.n, compared.size())),
-        compared.end(), earlier_in(store_));
+        compared.end(), ranked_by(arrival_in(store_)));
   }
   cut(compared, limit);
   return compared;
@@ -287,7 +321,7 @@ void BoundaryForest::exact_search(const QueryRows& queries, std::size_t begin, s
                                   std::span<std::vector<Leaf>> out, Counts& cost) const {
   constexpr std::size_t group = Metric::group;
   const Metric& d = *sought.version.adaptation.settings->d;
-  const auto earlier = earlier_in(store_);
+  const auto earlier = ranked_by(arrival_in(store_));
   const std::byte* rows[group];
   double reduced[group];
   for (std::size_t first = 0; first < sought.slots.size(); first += group) {

@@ -1,6 +1,7 @@
 // Engines that hold parts of the trees, and the driver that decides for them, make up the forest of one
 // engine: what boundary_forest.ray does over a network, done here in one process.
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <set>
 #include <vector>
@@ -61,7 +62,27 @@ class Parts {
     return out;
   }
 
+  // The arrival numbers of the n closest of each row.
+  std::vector<Arrival> neighbors(const RowsView& rows, std::size_t n, const Search& search) {
+    std::vector<Candidates> found;
+    for (const auto& part : parts_)
+      found.push_back(part->candidates(rows, n, infinity, search, Run{}));
+    std::vector<std::span<const std::uint64_t>> ends;
+    std::vector<double> reduced;
+    std::vector<Arrival> arrivals, out;
+    for (const Candidates& one : found) {
+      ends.emplace_back(one.ends);
+      std::ranges::copy(one.reduced, std::back_inserter(reduced));
+      std::ranges::copy(one.arrivals, std::back_inserter(arrivals));
+    }
+    for (const std::uint64_t number : closest(ends, reduced, arrivals, n).numbers)
+      out.push_back(arrivals[number]);
+    return out;
+  }
+
  private:
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+
   struct Said {
     std::size_t rows;
     std::vector<double> labels;
@@ -173,6 +194,34 @@ CASE("parts in step are one forest, whatever it decides for itself") {
       CHECK(mine.examples == expected.examples);
       CHECK(mine.adaptation == expected.adaptation);
     }
+}
+
+CASE("what parts find, ranked together, is what one forest finds") {
+  const Stream stream = stream_for(Task::retrieval);
+  const auto whole = forest_for(stream.params);
+  Parts parts(stream.params, {1, 3, 6});
+  learn(*whole, stream, 0, stream.n);
+  parts.learn(stream, 0, stream.n);
+  const RowsView rows = stream.rows(0, 50);
+  for (const std::size_t n : {1U, 4U}) {
+    const Search search{.exact = n > 1};
+    CHECK(parts.neighbors(rows, n, search) ==
+          whole->neighbors(rows, n, search, Run{}).arrivals.values);
+  }
+}
+
+CASE("of candidates with one distance the earlier is closer, and each is listed once") {
+  const std::vector<std::uint64_t> one = {2, 2}, other = {1, 3};
+  const std::vector<std::span<const std::uint64_t>> ends = {one, other};
+  const std::vector<double> reduced = {1.0, 2.0, 1.0, 3.0, 3.0};
+  const std::vector<Arrival> arrivals = {7, 8, 7, 6, 5};
+  const Closest all = closest(ends, reduced, arrivals, 9);
+  CHECK(all.ends == std::vector<std::uint64_t>({2, 4}));
+  CHECK(all.numbers == std::vector<std::uint64_t>({0, 1, 4, 3}));
+  CHECK(closest(ends, reduced, arrivals, 1).numbers == std::vector<std::uint64_t>({0, 4}));
+  CHECK_THROWS(closest(ends, reduced, std::span(arrivals).first(4), 1), std::invalid_argument);
+  const std::vector<std::span<const std::uint64_t>> uneven = {one, std::span(other).first(1)};
+  CHECK_THROWS(closest(uneven, reduced, arrivals, 1), std::invalid_argument);
 }
 
 int main() { return check::run_all(); }

@@ -149,10 +149,7 @@ inline void shepard_mean(Labels labels, std::span<const double> weights, double 
 
 // Retrieval: the closest of the locally closest examples, the earliest among equals.
 inline const Leaf& nearest(std::span<const Leaf> v, const ExampleStore& store) {
-  return *std::min_element(v.begin(), v.end(), [&](const Leaf& a, const Leaf& b) {
-    if (a.reduced != b.reduced) return a.reduced < b.reduced;
-    return store.arrival(a.example) < store.arrival(b.example);
-  });
+  return *std::min_element(v.begin(), v.end(), ranked_by(arrival_in(store)));
 }
 
 }  // namespace boundary_forest

@@ -21,6 +21,19 @@ struct Leaf {
   double reduced;  // its reduced distance to the query
 };
 
+// How retrieval ranks what it finds: the closest first, and of equals the earlier arrival.
+template <class ArrivalOf>
+auto ranked_by(ArrivalOf arrival_of) {
+  return [arrival_of](const auto& a, const auto& b) {
+    if (a.reduced != b.reduced) return a.reduced < b.reduced;
+    return arrival_of(a) < arrival_of(b);
+  };
+}
+
+inline auto arrival_in(const ExampleStore& store) {
+  return [&store](const Leaf& leaf) { return store.arrival(leaf.example); };
+}
+
 class Nearest {
  public:
   // tie_hash is hash64(seed, tree).

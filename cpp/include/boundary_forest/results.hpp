@@ -75,6 +75,16 @@ struct Candidates {
   Ids ids;
 };
 
+// Of what several engines have to say, one after the other: the numbers of the n closest for each row, in
+// order and each example once; of row i, from ends[i - 1] to ends[i].
+struct Closest {
+  std::vector<std::uint64_t> ends;
+  std::vector<std::uint64_t> numbers;
+};
+// `ends` are those of each engine, and the others stand one after the other.
+Closest closest(std::span<const std::span<const std::uint64_t>> ends,
+                std::span<const double> reduced, std::span<const Arrival> arrivals, std::size_t n);
+
 struct Paths {
   std::vector<Found> trees;
   Examples examples;  // the distinct ones, by arrival

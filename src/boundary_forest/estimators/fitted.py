@@ -23,6 +23,7 @@ from boundary_forest.estimators.metrics import canonical, engine_metric
 
 Forest = _core.Forest
 Driver = _core.Driver
+closest = _core.closest
 Tree = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 TREE_PARAMETERS = ("n_estimators", "max_children", "metric", "metric_params")

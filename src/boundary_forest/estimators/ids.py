@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -76,13 +77,27 @@ def engine_ids(ids: NDArray[Any]) -> Any:
     return ids if ids.dtype == np.int64 else ids.tolist()
 
 
+def id_column(ids: Any) -> NDArray[Any]:
+    """Return the engine's ids as an array of int64, or of str objects."""
+    if not isinstance(ids, list):
+        return np.asarray(ids)
+    texts = np.empty(len(ids), dtype=object)
+    texts[:] = ids
+    return texts
+
+
+def taken_ids(parts: Sequence[Any], which: NDArray[Any]) -> Any:
+    """Return some of the engine's ids, which are given in parts; None if there are none."""
+    if not parts or parts[0] is None:
+        return None
+    return engine_ids(np.concatenate([id_column(ids) for ids in parts])[which])
+
+
 def names_of(ids: Any, arrivals: NDArray[np.int64]) -> NDArray[Any]:
     """Return the engine's ids in the shape of ``arrivals``, or these if there are none."""
     if ids is None:
         return arrivals
     if isinstance(ids, list):
-        texts = np.empty(len(ids), dtype=object)
-        texts[:] = ids
-        return texts.reshape(arrivals.shape)
+        return id_column(ids).reshape(arrivals.shape)
     integers: NDArray[Any] = ids.view(np.int64)  # which of the C types that is does not matter
     return integers

@@ -13,7 +13,7 @@ except ModuleNotFoundError as error:
         'boundary_forest.ray needs Ray: pip install "boundary-forest[ray]"', name="ray"
     ) from error
 
-from boundary_forest.ray.errors import ForestLostError
+from boundary_forest.ray.checkpoint import ForestLostError
 from boundary_forest.ray.estimators import (
     BoundaryForestClassifier,
     BoundaryForestNeighbors,

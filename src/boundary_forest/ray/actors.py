@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,28 @@ import ray
 from numpy.typing import NDArray
 
 from boundary_forest.estimators.fitted import Settings, new_engine
+from boundary_forest.estimators.ids import id_column, taken_ids
 from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.ray.checkpoint import check_shared
-from boundary_forest.ray.errors import ActorLostError
 from boundary_forest.ray.part_files import read_part, write_part
-from boundary_forest.ray.shard_sums import weighed
-from boundary_forest.ray.states import State, Trees, chosen_ids, joined_ids, ranges
+from boundary_forest.ray.states import State, Trees, ranges
 
 LONGEST_START = 300  # seconds that actors may wait for a place
+LARGEST_WEIGHT = 1e250  # of an answer; sums of them are finite
+
+
+class ActorLostError(RuntimeError):
+    """Actors have died, or results of theirs are lost.
+
+    Attributes
+    ----------
+    actors : list of int
+        Which of them had to do with it.
+    """
+
+    def __init__(self, actors: list[int]) -> None:
+        super().__init__(f"actors {actors} have died")
+        self.actors = actors
 
 
 @dataclass(frozen=True)
@@ -150,39 +164,10 @@ class Part:
         _, labels, distances = self._engine.ends(rows, n_jobs)
         return weighed(labels, distances, n_classes, uniform=uniform)
 
-    def closest(self, rows: NDArray[Any], n: int, n_jobs: int, options: dict[str, Any]) -> Any:
-        """Return the n closest examples of each row, or as many as there are."""
-        n = min(n, self._n_allowed(options))
-        if n == 0:
-            none = np.empty(0)
-            return np.zeros(len(rows), np.uint64), none, none.astype(np.uint64), self._no_ids()
-        distances, arrivals, ids = self._engine.neighbors(rows, n, n_jobs, **options)
-        ends = np.arange(n, n * len(rows) + 1, n).astype(np.uint64)
-        flat = ids if isinstance(ids, list | None) else ids.ravel()
-        return ends, distances.ravel(), arrivals.ravel(), flat
-
-    def within(self, rows: NDArray[Any], radius: float, n_jobs: int, options: Any) -> Any:
-        """Return what the engine's ``within`` returns."""
-        return self._engine.within(rows, radius, n_jobs, **options)
-
-    def _n_allowed(self, options: dict[str, Any]) -> int:
-        if options.get("ids") is not None:
-            return len(self.known(options["ids"]))
-        stored = self.stored()
-        mask = options.get("mask")
-        if mask is None:
-            return len(stored)
-        return int(np.count_nonzero(mask[stored[stored < len(mask)]]))
-
-    def _no_ids(self) -> Any:
-        if self._settings.ids == "none":
-            return None
-        return [] if self._settings.ids == "text" else np.empty(0, np.int64)
-
     def knows(self, ids: Any) -> list[bool]:
         """Return of each id whether an example is stored here that has it."""
-        there = set(as_list(self.stored_examples()[3])) if self._engine.seen else set()
-        return [name in there for name in as_list(ids)]
+        there = set(id_column(self.stored_examples()[3]).tolist()) if self._engine.seen else set()
+        return [name in there for name in id_column(ids).tolist()]
 
     def stored_examples(self) -> Any:
         """Return positions, labels, arrivals and ids of all stored examples."""
@@ -196,9 +181,9 @@ class Part:
         """Return the arrival numbers of the stored examples that have one of these ids."""
         if self._engine.seen == 0:
             return np.empty(0, np.uint64)
-        wanted = set(as_list(ids))
+        wanted = set(id_column(ids).tolist())
         _, _, arrivals, names = self.stored_examples()
-        return arrivals[[name in wanted for name in as_list(names)]]
+        return arrivals[[name in wanted for name in id_column(names).tolist()]]
 
     def grow(self, n_jobs: int, *shared: tuple[Any, ...]) -> None:
         """Grow trees anew from what is stored here, and from what other actors share.
@@ -222,13 +207,47 @@ class Part:
         )
         order = np.argsort(arrivals)
         order = order[~np.isin(arrivals[order], self.stored())]
-        ids = chosen_ids(joined_ids([part[3] for part in shared]), order) if shared else None
+        ids = taken_ids([part[3] for part in shared], order)
         self._engine.grow(positions[order], labels[order], arrivals[order], n_jobs, ids)
 
 
-def as_list(ids: Any) -> list[Any]:
-    """Return ids as a list."""
-    return ids if isinstance(ids, list) else list(ids.tolist())
+def weighed(
+    labels: NDArray[np.float64], distances: NDArray[np.float64], n_classes: int, *, uniform: bool
+) -> tuple[NDArray[np.float64], ...]:
+    """Return sums over the trees' ends: of those at a distance, of those at distance 0, and of all.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows, n_trees, label_length)
+        Of the ends.
+    distances : ndarray of shape (n_rows, n_trees)
+        Of the ends.
+    n_classes : int
+        How many codes there are; 0 if labels are targets.
+    uniform : bool
+        Whether all ends have the same weight.
+
+    Returns
+    -------
+    sums, at_zero, equally : ndarray of shape (n_rows, n_classes + 1) or (n_rows, label_length + 1)
+        Weights by class, or weights times targets; and the weights' sum. The last have the same
+        weight for all, for ends that are infinitely far.
+    """
+    n_rows = len(distances)
+    is_zero = distances == 0
+    with np.errstate(divide="ignore"):
+        weights = np.minimum(1 / distances, LARGEST_WEIGHT)
+    weights = np.where(is_zero, 0.0, 1.0 if uniform else weights)
+    found = []
+    for one in (weights, is_zero.astype(np.float64), np.ones_like(weights)):
+        if n_classes:
+            cells = np.arange(n_rows)[:, None] * n_classes + labels[:, :, 0].astype(np.intp)
+            flat = np.bincount(cells.ravel(), one.ravel(), n_rows * n_classes)
+            sums = flat.reshape(n_rows, n_classes)
+        else:
+            sums = np.einsum("rt,rtl->rl", one, labels)
+        found.append(np.concatenate([sums, one.sum(axis=1)[:, None]], axis=1))
+    return tuple(found)
 
 
 _Actor: Any = ray.remote(Part)
@@ -335,6 +354,11 @@ class Crew:
     def ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
         """Have all actors, or only some, call a method; return the results."""
         return self.results(self.submit(method, *arguments, **options))
+
+    def ask_each(self, method: str, arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Have every actor call a method with arguments of its own; return the results."""
+        pending = [self.submit(method, *own, only=[i]) for i, own in enumerate(arguments)]
+        return self.results([one for of_actor in pending for one in of_actor])
 
 
 _LOST = (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError)

@@ -37,12 +37,15 @@ from boundary_forest.files.values import (
     read_parameters,
     written_parameters,
 )
-from boundary_forest.ray.errors import ForestLostError
 from boundary_forest.ray.states import State, Trees
 
 DRIVER, JOURNAL = "driver.bf", "journal.sqlite"
 _DRIVER_ARRAYS = ("spread", "vote_errors", "tree_losses")
 _DRIVER_NUMBERS = ("seen", "n_classes", "planted", "vote_power")
+
+
+class ForestLostError(RuntimeError):
+    """An actor has died, and there is nothing from which its trees could be brought back."""
 
 
 class Rows(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundary_forest.estimators.fitted import Driver
-from boundary_forest.estimators.ids import names_of
+from boundary_forest.estimators.ids import taken_ids
 from boundary_forest.ray.states import State, Trees
 
 
@@ -88,10 +88,7 @@ def joined_paths(parts: list[Any], driver: Driver) -> Any:
     met = np.concatenate([of_part[2] for of_part in examples])
     arrivals, first = np.unique(met, return_index=True)
     positions, labels = (np.concatenate([e[j] for e in examples])[first] for j in (0, 1))
-    ids = None
-    if examples[0][3] is not None:
-        names = np.concatenate([names_of(e[3], e[2].astype(np.int64)) for e in examples])[first]
-        ids = names.tolist() if names.dtype == object else names
+    ids = taken_ids([of_part[3] for of_part in examples], first)
     trees = [
         (np.searchsorted(arrivals, of_part[2][places]).astype(np.uint32), distances)
         for part, of_part in zip(parts, examples, strict=True)

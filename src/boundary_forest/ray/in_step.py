@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from boundary_forest.estimators.fitted import Settings, new_driver
 from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.estimators.lifetimes import lifetimes_of
-from boundary_forest.ray.actors import Cluster, Crew
-from boundary_forest.ray.checkpoint import Checkpoint
-from boundary_forest.ray.errors import ActorLostError, ForestLostError
+from boundary_forest.ray.actors import ActorLostError, Cluster, Crew
+from boundary_forest.ray.checkpoint import Checkpoint, ForestLostError
 from boundary_forest.ray.exchange import exchange, n_stored
 from boundary_forest.ray.part_files import read_part
 from boundary_forest.ray.states import State, Trees, driver_state, merged, split
@@ -198,14 +197,8 @@ class InStep:
 
     def save_parts(self, paths: list[str], identity: str) -> None:
         """Have each actor write the state of its trees to a file, in the folder of this journal."""
-
-        def save() -> None:
-            pending = []
-            for i, path in enumerate(paths):
-                pending += self._crew.submit("save", path, identity, only=[i])
-            self._crew.results(pending)
-
-        self._safely(save)
+        each = [(path, identity) for path in paths]
+        self._safely(lambda: self._crew.ask_each("save", each))
 
     def driver_state(self) -> State:
         """Return what the driver knows."""

@@ -10,7 +10,8 @@ not the same graph, and not the same answers.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,13 @@ from numpy.typing import NDArray
 
 from boundary_forest.durable.interrupts import Interrupts
 from boundary_forest.estimators.fitted import Forest, Settings, new_engine
+from boundary_forest.estimators.ids import id_column, taken_ids
 from boundary_forest.estimators.labels import LabelPolicy
-from boundary_forest.ray.actors import Cluster, Crew
-from boundary_forest.ray.errors import ActorLostError, ForestLostError
+from boundary_forest.ray.actors import ActorLostError, Cluster, Crew
+from boundary_forest.ray.checkpoint import ForestLostError
 from boundary_forest.ray.gathering import Gathered, joined_stats
-from boundary_forest.ray.retrieval import Found, too_few
-from boundary_forest.ray.states import State, chosen_ids, joined_ids
+from boundary_forest.ray.retrieval import Found, as_tables, merged, n_found, too_few
+from boundary_forest.ray.states import State
 
 
 class ShardedIndex:
@@ -59,38 +61,40 @@ class ShardedIndex:
         if state is not None:
             self.learn(state["positions"], state["labels"], 1, state["ids"])
 
-    def _ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
+    _is_lost = False  # shards have parted
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Return a context inside which all shards are asked: they are there, and are alike."""
         with self._lock:
-            self._check()
+            if self._is_lost:
+                raise ForestLostError(
+                    "a shard has failed to learn what others learned: begin again"
+                )
             try:
-                return self._crew.ask(method, *arguments, **options)
+                yield
             except ActorLostError as error:
                 raise ForestLostError(
                     "an actor has died, and with it the examples of its shard: learn them again"
                 ) from error
 
-    _is_lost = False  # shards have parted
-
-    def _check(self) -> None:
-        if self._is_lost:
-            raise ForestLostError("a shard has failed to learn what others learned: begin again")
+    def _ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
+        with self._whole():
+            return self._crew.ask(method, *arguments, **options)
 
     def learn(
         self, rows: NDArray[Any], labels: NDArray[np.float64], n_jobs: int, ids: Any = None
     ) -> None:
         """Learn rows, each in its shard."""
         crew, n = self._crew, len(self._crew)
-        with Interrupts(), self._lock:
-            self._check()
-            arguments = (crew.put(rows), crew.put(labels), n_jobs, ids)
+        with Interrupts(), self._whole():
+            shared = (n, crew.put(rows), crew.put(labels), n_jobs, ids)
             try:
-                pending = []
-                for shard in range(n):
-                    first = (shard - self.seen) % n
-                    pending += crew.submit("learn_share", first, n, *arguments, only=[shard])
-                crew.results(pending)
-            except ActorLostError as error:
-                raise ForestLostError("an actor has died, and with it its shard") from error
+                crew.ask_each(
+                    "learn_share", [((shard - self.seen) % n, *shared) for shard in range(n)]
+                )
+            except ActorLostError:
+                raise
             except Exception:  # others may have learned their share
                 self._is_lost = True
                 raise
@@ -117,7 +121,7 @@ class ShardedIndex:
             unknown = np.flatnonzero(~known.any(axis=0))
             if len(unknown):
                 return [int(i) for i in unknown]
-            names = np.array(ids, dtype=object) if isinstance(ids, list) else ids
+            names = id_column(ids)
             stored = self._ask("call", "stats")
             for of_shard, told in zip(known, stored, strict=True):
                 if len(set(names[of_shard].tolist())) == told["examples_stored"] > 0:
@@ -144,41 +148,43 @@ class ShardedIndex:
 
     def neighbors(self, rows: NDArray[Any], n: int, n_jobs: int, **options: Any) -> Any:
         """Return distances, arrival numbers and ids of the closest that any shard finds."""
-        found = self._found("closest", rows, n, n_jobs, options).first(n)
-        if len(rows) and (found.counts < n).any():
+        found = self._found(rows, n, None, n_jobs, options)
+        if (n_found(found) < n).any():
             is_filtered = "mask" in options or "ids" in options
-            raise too_few(int(found.counts.min()), n, is_filtered=is_filtered)
-        shape = (len(rows), n)
-        ids = found.ids if isinstance(found.ids, list | None) else found.ids.reshape(shape)
-        return found.distances.reshape(shape), found.arrivals.reshape(shape), ids
+            raise too_few(int(n_found(found).min()), n, is_filtered=is_filtered)
+        return as_tables(found, n)
 
     def within(self, rows: NDArray[Any], radius: float, n_jobs: int, **options: Any) -> Any:
         """Return where each row's end, and distances, arrivals and ids within a radius."""
-        found = self._found("within", rows, radius, n_jobs, options)
-        ends = np.cumsum(found.counts).astype(np.uint64)
-        return ends, found.distances, found.arrivals, found.ids
+        return self._found(rows, None, radius, n_jobs, options)
 
     def _found(
-        self, method: str, rows: NDArray[Any], limit: Any, n_jobs: int, options: dict[str, Any]
+        self,
+        rows: NDArray[Any],
+        n: int | None,
+        radius: float | None,
+        n_jobs: int,
+        options: dict[str, Any],
     ) -> Found:
-        n, queries, parts = len(self._crew), self._crew.put(rows), []
-        with self._lock:
-            pending = []
-            for shard in range(n):
-                own = dict(options)
-                if own.get("mask") is not None:
-                    own["mask"] = np.ascontiguousarray(own["mask"][shard::n])
-                pending += self._crew.submit(method, queries, limit, n_jobs, own, only=[shard])
-            try:
-                parts = self._crew.results(pending)
-            except ActorLostError as error:
-                raise ForestLostError("an actor has died, and with it its shard") from error
-        shared = [
-            (ends, distances, distances, arrivals * np.uint64(n) + np.uint64(shard), ids)
-            for shard, (ends, distances, arrivals, ids) in enumerate(parts)
-            if len(ends)
-        ]
-        return Found.of(shared, len(rows))
+        crew, own = self._crew, dict(options)
+        with self._whole():
+            arguments, pending = ("candidates", crew.put(rows), n, radius, n_jobs), []
+            for shard in range(len(crew)):
+                if options.get("mask") is not None:
+                    own["mask"] = np.ascontiguousarray(options["mask"][shard :: len(crew)])
+                pending += crew.submit("call", *arguments, only=[shard], **own)
+            parts = crew.results(pending)
+        return merged(
+            [
+                (*found, self._arrivals(shard, arrivals), ids)
+                for shard, (*found, arrivals, ids) in enumerate(parts)
+            ],
+            n,
+        )
+
+    def _arrivals(self, shard: int, arrivals: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return arrival numbers, given those in a shard."""
+        return arrivals * np.uint64(len(self._crew)) + np.uint64(shard)
 
     def apply(self, rows: NDArray[Any], n_jobs: int) -> NDArray[np.uint64]:
         """Refuse: every shard has trees of its own."""
@@ -198,18 +204,15 @@ class ShardedIndex:
 
     def gathered(self) -> Forest:
         """Return an engine in this process that has learned the stored examples in order."""
-        n = len(self._crew)
         parts = self._ask("stored_examples")
-        arrivals = np.concatenate(
-            [part[2] * np.uint64(n) + np.uint64(shard) for shard, part in enumerate(parts)]
-        )
-        order = np.argsort(arrivals)
+        arrivals = [self._arrivals(shard, part[2]) for shard, part in enumerate(parts)]
+        order = np.argsort(np.concatenate(arrivals))
         engine = new_engine(self._settings, self._labels)
         engine.learn(
             np.concatenate([part[0] for part in parts])[order],
             np.concatenate([part[1] for part in parts])[order],
             1,
-            chosen_ids(joined_ids([part[3] for part in parts]), order),
+            taken_ids([part[3] for part in parts], order),
         )
         return engine
 
