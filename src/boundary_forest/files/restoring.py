@@ -18,11 +18,11 @@ from boundary_forest.estimators.engine_constants import (
     STREAM_RULES,
     TABLE_RULES,
 )
+from boundary_forest.estimators.engine_state import ELEMENT_TYPE, STATE_ARRAYS
 from boundary_forest.estimators.fitted import LATER_PARAMETERS, TREE_PARAMETERS, Fitted, Settings
 from boundary_forest.estimators.ids import as_ids, engine_ids, kind_of
 from boundary_forest.estimators.metrics import engine_metric
 from boundary_forest.files.reading import ModelFile
-from boundary_forest.files.saving import ELEMENT_TYPE, STATE_ARRAYS
 from boundary_forest.files.values import column_length, read_column, read_parameters
 
 FRAME = "frame"

@@ -17,32 +17,14 @@ from numpy.typing import NDArray
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.blocks import slices
 from boundary_forest.estimators.copying import taken_apart
+from boundary_forest.estimators.engine_state import ID_COLUMNS, STATE_ARRAYS
 from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.ids import id_column
 from boundary_forest.files.layout import Streamed
 from boundary_forest.files.values import column_arrays, written_parameters
 from boundary_forest.files.writing import write_model
 
 Arrays = dict[str, NDArray[Any] | Streamed]
-
-# The engine's arrays, each with its type and dimensions; positions have the forest's element type.
-ELEMENT_TYPE = "element type"
-STATE_ARRAYS = {
-    "labels": ("float64", 2),
-    "arrivals": ("uint64", 1),
-    "spread": ("float64", 1),
-    "tree_sizes": ("uint32", 1),
-    "node_examples": ("uint32", 1),
-    "node_parents": ("uint32", 1),
-    "tree_places": ("uint32", 1),
-    "tree_generations": ("uint32", 1),
-    "log_weights": ("int32", 2),
-    "tree_weights": ("uint32", 1),
-    "window_positions": (ELEMENT_TYPE, 2),
-    "window_labels": ("float64", 2),
-    "window_arrivals": ("uint64", 1),
-    "vote_errors": ("float64", 1),
-    "tree_losses": ("float64", 1),
-}
 
 
 def save_forest(
@@ -102,7 +84,7 @@ def _learned(fitted: Fitted) -> tuple[dict[str, Any], Arrays]:
     state, settings, names = parts.state, parts.settings, parts.feature_names
     columns = dict(parts.columns)
     if state["ids"] is not None:
-        columns |= {name: _column(state[name]) for name in ("ids", "window_ids")}
+        columns |= {name: id_column(state[name]) for name in ID_COLUMNS}
     if names is not None:
         columns["feature_names"] = names
     document = {
@@ -126,14 +108,6 @@ def _learned(fitted: Fitted) -> tuple[dict[str, Any], Arrays]:
 
     arrays["positions"] = Streamed(np.dtype(settings.element_type), shape, rows)
     return document, arrays | {name: state[name] for name in STATE_ARRAYS}
-
-
-def _column(ids: Any) -> NDArray[Any]:
-    if not isinstance(ids, list):
-        return np.asarray(ids)
-    column = np.empty(len(ids), dtype=object)
-    column[:] = ids
-    return column
 
 
 def _json_array(value: Any) -> NDArray[np.uint8]:

@@ -15,8 +15,7 @@ from boundary_forest.estimators.fitted import Settings, new_engine
 from boundary_forest.estimators.ids import id_column, taken_ids
 from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.ray.checkpoint import check_shared
-from boundary_forest.ray.part_files import read_part, write_part
-from boundary_forest.ray.states import State, Trees, ranges
+from boundary_forest.ray.states import State, Trees, ranges, read_part, write_part
 
 LONGEST_START = 300  # seconds that actors may wait for a place
 LARGEST_WEIGHT = 1e250  # of an answer; sums of them are finite

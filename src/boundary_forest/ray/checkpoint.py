@@ -26,6 +26,7 @@ from boundary_forest.durable.locking import FolderLock, reserve
 from boundary_forest.estimators.batch import Batch
 from boundary_forest.estimators.blocks import row_blocks
 from boundary_forest.estimators.element_type import as_rows
+from boundary_forest.estimators.engine_state import VOTE_ARRAYS
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.estimators.fitted import Fitted, Settings
 from boundary_forest.estimators.ids import engine_ids
@@ -40,7 +41,7 @@ from boundary_forest.files.values import (
 from boundary_forest.ray.states import State, Trees
 
 DRIVER, JOURNAL = "driver.bf", "journal.sqlite"
-_DRIVER_ARRAYS = ("spread", "vote_errors", "tree_losses")
+_DRIVER_ARRAYS = ("spread", *VOTE_ARRAYS)
 _DRIVER_NUMBERS = ("seen", "n_classes", "planted", "vote_power")
 
 

@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from boundary_forest.estimators import classifier, neighbors, regressor
-from boundary_forest.estimators.searching import PAPER
+from boundary_forest.estimators.engine_constants import PAPER
 from boundary_forest.ray.base import ClusterMixin
 
 Kind = TypeVar("Kind", bound=type[ClusterMixin])

@@ -15,8 +15,7 @@ from boundary_forest.estimators.lifetimes import lifetimes_of
 from boundary_forest.ray.actors import ActorLostError, Cluster, Crew
 from boundary_forest.ray.checkpoint import Checkpoint, ForestLostError
 from boundary_forest.ray.exchange import exchange, n_stored
-from boundary_forest.ray.part_files import read_part
-from boundary_forest.ray.states import State, Trees, driver_state, merged, split
+from boundary_forest.ray.states import State, Trees, is_planted, merged, read_part, split
 
 MOST_ROWS = 8192  # learned between two moments at which a call can be interrupted
 MOST_TRIES = 10  # of one call whose actors die
@@ -74,7 +73,7 @@ class InStep:
         self._stored = 0
         if state is not None:
             states = split(state, trees, int(self._driver.state()["vote_power"]))
-            self._driver.restore(driver_state(state))
+            self._driver.restore({**state, "planted": is_planted(state)})
             self._stored = len(state["arrivals"])
         elif latest is not None:
             states = latest.parts
@@ -181,7 +180,7 @@ class InStep:
         """Put a state of the whole forest in the place of what the actors have."""
         driver = new_driver(self._settings, self._labels)
         states = split(state, self.trees, int(driver.state()["vote_power"]))
-        driver.restore(driver_state(state))
+        driver.restore({**state, "planted": is_planted(state)})
         self.is_ahead = True
         self._crew.stop()
         self._driver, self._had_state, self._stored = driver, True, len(state["arrivals"])

@@ -1,21 +1,32 @@
-"""The state of a forest, taken apart for engines that hold parts of its trees, and put together."""
+"""The state of a forest, taken apart for engines that hold parts of its trees, and put together.
+
+A part's state is an engine's (``estimators/engine_state.py``): what is about trees or examples has
+those of the part, and all else is that of the whole forest. In a checkpoint it is a model file.
+"""
 
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.estimators.engine_state import trees_in
+from boundary_forest.estimators.engine_state import (
+    ID_COLUMNS,
+    NUMBERS,
+    STATE_ARRAYS,
+    VOTE_ARRAYS,
+    trees_in,
+)
+from boundary_forest.estimators.ids import engine_ids, id_column
+from boundary_forest.files import ModelFile, write_model
+from boundary_forest.files.values import column_arrays, column_length, read_column
 
 State = dict[str, Any]
 Trees = tuple[int, int]  # from the first up to but not including the second
-
-_WINDOW = ("window_positions", "window_labels", "window_arrivals", "window_ids")
-_VOTES = ("vote_power", "vote_errors", "tree_losses")
 
 
 def ranges(n_trees: int, n_parts: int) -> list[Trees]:
@@ -34,50 +45,22 @@ def merged(parts: Sequence[State], votes: State) -> State:
     votes : dict
         The driver's, which knows how votes are weighed.
     """
-    first = parts[0]
-    arrivals = np.unique(np.concatenate([part["arrivals"] for part in parts]))
-    numbers: list[NDArray[np.uint32]] = [
-        np.asarray(np.searchsorted(arrivals, part["arrivals"]), dtype=np.uint32) for part in parts
+    n_answering = [len(part["tree_sizes"]) - len(part["tree_places"]) for part in parts]
+    answering = [(p, i) for p, n in enumerate(n_answering) for i in range(n)]
+    growing = [
+        (p, n + i) for p, n in enumerate(n_answering) for i in range(len(parts[p]["tree_places"]))
     ]
-    sizes, generations, weights, examples, parents = [], [], [], [], []
-    for part, i in _by_place(parts):
-        nodes, above = part["trees"][i]
-        sizes.append(len(nodes))
-        generations.append(int(part["tree_generations"][i]) if len(part["tree_generations"]) else 0)
-        examples.append(numbers[part["number"]][nodes])
-        parents.append(above)
-        if len(part["tree_weights"]):
-            weights.append(part["log_weights"][part["tree_weights"][i]])
-    rows: list[Any] = []
-    for row in weights:
-        if not any(np.array_equal(row, other) for other in rows):
-            rows.append(row)
-    which = [
-        next(j for j, other in enumerate(rows) if np.array_equal(row, other)) for row in weights
-    ]
-    newest = first["log_weights"][-1:]
-    state = {
-        **{name: first[name] for name in ("seen", "n_classes", "spread", *_WINDOW)},
-        **{name: votes[name] for name in _VOTES},
-        "counts": tuple(
-            int(sum(counts)) for counts in zip(*(p["counts"] for p in parts), strict=True)
+    return {
+        **parts[0],
+        **{name: votes[name] for name in ("vote_power", *VOTE_ARRAYS)},
+        **_trees_and_examples(
+            parts,
+            answering + growing,
+            np.concatenate([part["tree_places"] for part in parts]),
+            np.unique(np.concatenate([part["arrivals"] for part in parts])),
         ),
-        "tree_sizes": np.array(sizes, dtype=np.uint32),
-        "tree_places": np.concatenate([part["tree_places"] for part in parts]),
-        "tree_generations": np.array(generations if any(generations) else [], dtype=np.uint32),
-        "node_examples": _joined(examples, np.uint32),
-        "node_parents": _joined(parents, np.uint32),
-        "log_weights": np.concatenate([*(row[None] for row in rows), newest]),
-        "tree_weights": np.array(which, dtype=np.uint32),
-        "arrivals": arrivals,
+        "counts": tuple(map(sum, zip(*(part["counts"] for part in parts), strict=True))),
     }
-    for name in ("positions", "labels"):
-        if name in first:
-            state[name] = np.empty((len(arrivals), first[name].shape[1]), first[name].dtype)
-            for part, places in zip(parts, numbers, strict=True):
-                state[name][places] = part[name]
-    state["ids"] = _merged_ids(parts, numbers, len(arrivals))
-    return state
 
 
 def split(state: State, trees: Sequence[Trees], rule: int) -> list[State]:
@@ -92,84 +75,124 @@ def split(state: State, trees: Sequence[Trees], rule: int) -> list[State]:
     rule : int
         By which votes are weighed in an engine that has learned nothing.
     """
-    return [_part(state, held, rule, i == 0) for i, held in enumerate(trees)]
-
-
-def driver_state(state: State) -> State:
-    """Return what the driver of a forest in this state knows."""
-    known = {name: state[name] for name in ("seen", "n_classes", "spread", *_VOTES)}
-    return {**known, "planted": bool(state["tree_sizes"][0] > 0)}
-
-
-def _part(state: State, held: Trees, rule: int, counts: bool) -> State:
-    first, end = held
     n_answering = len(state["tree_sizes"]) - len(state["tree_places"])
-    growing = [i for i, place in enumerate(state["tree_places"].tolist()) if first <= place < end]
-    which = [*range(first, end), *(n_answering + i for i in growing)]
-    all_trees = list(trees_in(state))
-    nodes = [all_trees[i][0] for i in which]
-    is_planted = state["tree_sizes"][0] > 0
-    kept = np.unique(np.concatenate(nodes)) if is_planted else np.arange(len(state["arrivals"]))
-    generations = state["tree_generations"]
+    places = np.concatenate([np.arange(n_answering), state["tree_places"]])
+    nodes = [examples for examples, _ in trees_in(state)]
+    parts = []
+    for number, (first, end) in enumerate(trees):
+        which = np.flatnonzero((first <= places) & (places < end)).tolist()
+        arrivals = state["arrivals"]
+        if is_planted(state):
+            arrivals = arrivals[np.unique(np.concatenate([nodes[i] for i in which]))]
+        growing = places[[i for i in which if i >= n_answering]]
+        part = _trees_and_examples([state], [(0, i) for i in which], growing, arrivals)
+        part |= {"vote_power": rule, **dict.fromkeys(VOTE_ARRAYS, np.empty(0))}
+        parts.append({**state, **part, "counts": (0, 0, 0, 0) if number else state["counts"]})
+    return parts
+
+
+def is_planted(state: State) -> bool:
+    """Return whether there are trees."""
+    return bool(state["tree_sizes"][0] > 0)
+
+
+def _trees_and_examples(
+    parts: Sequence[State],
+    trees: Sequence[tuple[int, int]],
+    growing: NDArray[Any],
+    arrivals: NDArray[np.uint64],
+) -> State:
+    """Return the arrays of some trees and examples.
+
+    Parameters
+    ----------
+    parts : sequence of dict
+        The states that have them.
+    trees : sequence of (int, int)
+        The part of each tree, and its number there.
+    growing : ndarray
+        The places of the last ones, which do not answer yet.
+    arrivals : ndarray
+        Those of the examples, which ascend.
+    """
+    chosen = [list(trees_in(part)) for part in parts]
+    numbers: list[Any] = [
+        np.searchsorted(arrivals, part["arrivals"]).astype(np.uint32) for part in parts
+    ]
+    generations = [parts[p]["tree_generations"][i : i + 1].sum() for p, i in trees]
+    state: State = {
+        "tree_sizes": np.array([len(chosen[p][i][0]) for p, i in trees], dtype=np.uint32),
+        "tree_places": growing.astype(np.uint32),
+        "tree_generations": np.array(generations if any(generations) else [], dtype=np.uint32),
+        "node_examples": np.concatenate([numbers[p][chosen[p][i][0]] for p, i in trees]),
+        "node_parents": np.concatenate([chosen[p][i][1] for p, i in trees]),
+        **_weights(parts, trees),
+        "arrivals": arrivals,
+    }
+    own = [np.isin(part["arrivals"], arrivals, assume_unique=True) for part in parts]
+    for name in ("positions", "labels", "ids"):
+        if parts[0].get(name) is None:
+            continue
+        columns = [id_column(part[name]) if name == "ids" else part[name] for part in parts]
+        values = np.empty((len(arrivals), *columns[0].shape[1:]), columns[0].dtype)
+        for column, number, which in zip(columns, numbers, own, strict=True):
+            values[number[which]] = column[which]
+        state[name] = engine_ids(values) if name == "ids" else values
+    return state
+
+
+def _weights(parts: Sequence[State], trees: Sequence[tuple[int, int]]) -> State:
+    """Return the weights that some of the trees have, each once, and the newest of all."""
+    newest = parts[0]["log_weights"][-1:]
+    rows = [
+        parts[p]["log_weights"][parts[p]["tree_weights"][i]]
+        for p, i in trees
+        if len(parts[p]["tree_weights"])
+    ]
+    distinct = {row.tobytes(): row[None] for row in rows}
+    which = {row: i for i, row in enumerate(distinct)}
     return {
-        **{name: state[name] for name in ("seen", "n_classes", "spread", *_WINDOW)},
-        "vote_power": rule,
-        "vote_errors": np.empty(0),
-        "tree_losses": np.empty(0),
-        "counts": tuple(state["counts"]) if counts else (0, 0, 0, 0),
-        "tree_sizes": state["tree_sizes"][which],
-        "tree_places": state["tree_places"][growing],
-        "tree_generations": generations[which] if len(generations) else generations,
-        "node_examples": _joined([np.searchsorted(kept, one) for one in nodes], np.uint32),
-        "node_parents": _joined([all_trees[i][1] for i in which], np.uint32),
-        **_weights(state, which),
-        **{name: state[name][kept] for name in ("arrivals", "labels", "positions")},
-        "ids": chosen_ids(state["ids"], kept),
+        "log_weights": np.concatenate([*distinct.values(), newest]),
+        "tree_weights": np.array([which[row.tobytes()] for row in rows], dtype=np.uint32),
     }
 
 
-def chosen_ids(ids: Any, which: NDArray[Any]) -> Any:
-    """Return some of the engine's ids."""
-    if isinstance(ids, list):
-        return [ids[i] for i in which]
-    return None if ids is None else ids[which]
+# Files
 
 
-def joined_ids(parts: Sequence[Any]) -> Any:
-    """Return the engine's ids one after the other."""
-    if isinstance(parts[0], list):
-        return [text for part in parts for text in part]
-    return None if parts[0] is None else np.concatenate(parts)
+def write_part(path: str | os.PathLike[str], state: State) -> None:
+    """Write a state to a file, in place of what is there.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    state : dict
+        The engine's, with positions.
+    """
+    document = {name: state[name] for name in NUMBERS}
+    arrays = {name: state[name] for name in ("positions", *STATE_ARRAYS)}
+    for name in ID_COLUMNS:
+        if state[name] is not None:
+            arrays |= column_arrays(name, id_column(state[name]))
+    write_model(path, {"part": document}, arrays)
 
 
-def _weights(state: State, which: list[int]) -> State:
-    """Return the weights that some of the trees have, and the newest of all."""
-    if not len(state["tree_weights"]):
-        return {"log_weights": state["log_weights"][-1:], "tree_weights": state["tree_weights"]}
-    used, places = np.unique(state["tree_weights"][which], return_inverse=True)
-    rows = np.concatenate([state["log_weights"][used], state["log_weights"][-1:]])
-    return {"log_weights": rows, "tree_weights": places.astype(np.uint32)}
+def read_part(path: str | os.PathLike[str]) -> State:
+    """Return the state that a file holds; the engine checks what it says when it is restored.
 
-
-def _by_place(parts: Sequence[State]) -> list[tuple[State, int]]:
-    """Return every tree as its part and its number there: those that answer first, by place."""
-    answering, growing = [], []
-    for number, part in enumerate(parts):
-        trees = list(trees_in(part))
-        known = {**part, "number": number, "trees": trees}
-        n = len(trees) - len(part["tree_places"])
-        answering += [(known, i) for i in range(n)]
-        growing += [(known, i) for i in range(n, len(trees))]
-    return answering + growing
-
-
-def _merged_ids(parts: Sequence[State], numbers: list[NDArray[np.uint32]], n: int) -> Any:
-    every = joined_ids([part["ids"] for part in parts])
-    last = np.empty(n, dtype=np.intp)  # any of those that have the example
-    places = np.concatenate(numbers)
-    last[places] = np.arange(len(places))
-    return chosen_ids(every, last)
-
-
-def _joined(arrays: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
-    return np.concatenate([np.empty(0, dtype), *arrays]).astype(dtype)
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    """
+    with ModelFile(path) as file, file.checking("document"):
+        state: State = {name: file.document["part"][name] for name in NUMBERS}
+        state["counts"] = tuple(state["counts"])
+        for name in ID_COLUMNS:
+            known = column_length(file, name) is not None
+            state[name] = engine_ids(read_column(file, name)) if known else None
+        for name in ("positions", *STATE_ARRAYS):
+            entry = file.entry(name)
+            state[name] = file.array(name, entry.dtype.name, len(entry.shape))
+        return state
