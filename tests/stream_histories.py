@@ -4,11 +4,10 @@ import math
 import random
 
 from boundary_forest.estimators.turnover import Lifetime, Turnover, vote_rule
-from boundary_forest.session.calibration import Bin
-from boundary_forest.session.class_scores import ClassScores
-from boundary_forest.session.deciding import Decision, End
-from boundary_forest.session.progress import HardExample, History, Snapshot
+from boundary_forest.session.class_measures import Bin, ClassScores
+from boundary_forest.session.history import HardExample, History, SessionSnapshot
 from boundary_forest.session.scores import MEASURES
+from boundary_forest.session.vote_breakdown import VoteBreakdown, VotingExample
 
 
 def snapshot(rows=1200, **changes):
@@ -50,7 +49,7 @@ def snapshot(rows=1200, **changes):
             "scale: standard, of the first 1,000 rows",
         ),
     }
-    return Snapshot(**(values | changes))
+    return SessionSnapshot(**(values | changes))
 
 
 def regression(rows=1200, **changes):
@@ -77,7 +76,7 @@ def classified(n_classes=10, n_snapshots=40, names=None, **parts):
             residual=None,
             features={f"f{j}": f"{rng.random():.4f}" for j in range(16)},
             shares=((names[-1], 0.9 - i / 100), (names[0], 0.1 + i / 100)),
-            decision=_decision([names[-1] if t % 9 else names[0] for t in range(25)]),
+            votes=_votes([names[-1] if t % 9 else names[0] for t in range(25)]),
         )
         for i in range(20)
     ]
@@ -119,7 +118,7 @@ def regressed(n_pairs=5000, n_snapshots=40, **parts):
             residual=-3.75,
             features={"a": "1", "b": "2.5"},
             shares=(),
-            decision=_decision([i - 4 + t / 25 for t in range(25)]),
+            votes=_votes([i - 4 + t / 25 for t in range(25)]),
         )
         for i in range(20)
     ]
@@ -155,7 +154,9 @@ def _by_class(confusion):
     return scores.by_class()
 
 
-def _decision(labels):
+def _votes(labels):
     """Pairs of trees that ended at an example of each label."""
-    ends = [End(t, label, 1.5 + t / 5, 2, 1 / len(labels)) for t, label in enumerate(labels)]
-    return Decision(tuple(ends))
+    ends = [
+        VotingExample(t, label, 1.5 + t / 5, 2, 1 / len(labels)) for t, label in enumerate(labels)
+    ]
+    return VoteBreakdown(tuple(ends))

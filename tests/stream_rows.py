@@ -16,8 +16,8 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from boundary_forest import load
-from boundary_forest.cli.running import Job, run
-from boundary_forest.session import Settings
+from boundary_forest.cli.job import Job, run
+from boundary_forest.session import SessionSettings
 
 SCRIPT = Path(sys.executable).with_name("boundary-forest")
 TREES = {"n_estimators": 8}
@@ -75,7 +75,7 @@ def job(source: Path | str, **options) -> Job:
     own = {f.name for f in fields(Job)} & options.keys()
     settings = {"parameters": TREES, "warmup": 100}
     settings |= {name: value for name, value in options.items() if name not in own}
-    return Job(str(source), Settings(**settings), **{name: options[name] for name in own})
+    return Job(str(source), SessionSettings(**settings), **{name: options[name] for name in own})
 
 
 def answered(path: Path) -> list[dict]:

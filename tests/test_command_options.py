@@ -15,7 +15,7 @@ import pytest
 from stream_rows import SCRIPT, TREES, answered, command, job, mixed_table, numbers_table, write
 
 from boundary_forest import BoundaryForestClassifier, load
-from boundary_forest.cli.running import run
+from boundary_forest.cli.job import run
 
 WIDE = {**os.environ, "COLUMNS": "200", "TERM": "dumb"}
 

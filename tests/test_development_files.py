@@ -20,7 +20,7 @@ from boundary_forest import (
 )
 from boundary_forest.files import LAYOUT, ModelFile, layout
 from boundary_forest.files.loading import describe, verify
-from boundary_forest.session.notes import Progress
+from boundary_forest.session.resume_state import ResumeState
 
 KEPT = Path(__file__).parent / "data" / "development"  # a folder that a development version wrote
 SENTENCE = (
@@ -82,7 +82,7 @@ def test_a_journal_of_another_layout_is_refused(folder):
 
 def test_a_change_of_the_layout_has_a_number_of_its_own(folder, tmp_path):
     """If this fails, put another number in files/layout.py, and both numbers here."""
-    known = [*outlines(samples(tmp_path), tmp_path), keys(Progress().to_json())]
+    known = [*outlines(samples(tmp_path), tmp_path), keys(ResumeState().to_json())]
     sql = sqlite3.connect(folder / "journal.sqlite")
     known += sorted(str(row) for row in sql.execute("SELECT name, sql FROM sqlite_master"))
     sql.close()

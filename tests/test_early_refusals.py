@@ -15,7 +15,7 @@ import pytest
 from stream_rows import job
 
 from boundary_forest import BoundaryForestClassifier, ModelFileError, load
-from boundary_forest.cli.running import run
+from boundary_forest.cli.job import run
 from boundary_forest.files.layout import DTYPES
 from boundary_forest.session import StreamError
 

@@ -13,8 +13,8 @@ from test_stream_tables import useless_columns
 from boundary_forest import BoundaryForestClassifier, load
 from boundary_forest.estimators.adaptive import last_decision
 from boundary_forest.frames import FrameModel
-from boundary_forest.session import Session, Settings
-from boundary_forest.session.report import page
+from boundary_forest.report import page
+from boundary_forest.session import Session, SessionSettings
 
 
 def examples(n=600):
@@ -91,7 +91,7 @@ def test_info_shows_columns_of_raw_rows_and_nothing_of_plain_forests(told, tmp_p
 
 
 def test_a_session_records_importances_where_weights_were_learned_and_at_the_end():
-    with Session(Settings(target="y", warmup=100), recording=True) as session:
+    with Session(SessionSettings(target="y", warmup=100), recording=True) as session:
         for begin in range(0, 2500, 50):
             session.take_rows(useless_columns().slice(begin, 50))
         history = session.history()
@@ -104,7 +104,7 @@ def test_a_session_records_importances_where_weights_were_learned_and_at_the_end
 
 
 def test_a_plain_forest_has_none_to_record():
-    with Session(Settings(target="y", warmup=100, plain=True), recording=True) as session:
+    with Session(SessionSettings(target="y", warmup=100, plain=True), recording=True) as session:
         session.take_rows(useless_columns(400))
         history = session.history()
     assert history.importances == []

@@ -17,7 +17,7 @@ from stream_rows import SCRIPT, write
 
 from boundary_forest import BoundaryForestClassifier, BoundaryForestNeighbors, load
 from boundary_forest.cli import _command, index, neighbors
-from boundary_forest.session.sources import tables
+from boundary_forest.sources import binary_formats
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 6)).astype(np.float32)
@@ -329,7 +329,7 @@ def test_an_interrupted_index_holds_the_rows_so_far(run, tmp_path, monkeypatch):
         add(*arguments)
         os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(tables, "BATCH_ROWS", 100)
+    monkeypatch.setattr(binary_formats, "BATCH_ROWS", 100)
     monkeypatch.setattr(index._Adding, "add", interrupted)
     code, out, _ = run("index", source, "--id", "id", "--save", save)
     assert code == 130
@@ -347,7 +347,7 @@ def test_an_interrupted_search_ends_with_what_it_has_answered(run, tmp_path, mon
         return asked(*arguments, **options)
 
     monkeypatch.setattr(neighbors, "SEVERAL", 50)
-    monkeypatch.setattr(neighbors, "_asked", interrupted)
+    monkeypatch.setattr(neighbors, "_neighbors_of", interrupted)
     code, out, _ = run("neighbors", tmp_path / "index.bf", source)
     assert code == 130
     assert len(answers(out)) == 50

@@ -13,7 +13,7 @@ from test_index_command import IDS, QUERIES, X, run, vectors
 
 from boundary_forest import BoundaryForestNeighbors, load
 from boundary_forest.cli import index
-from boundary_forest.session.sources import tables
+from boundary_forest.sources import binary_formats
 
 __all__ = ["run"]  # a fixture
 MORE = np.random.default_rng(5).normal(size=(60, 6)).astype(np.float32)
@@ -102,7 +102,7 @@ def test_mistakes_are_told_and_the_index_stays_as_it_was(run, tmp_path, saved):
 def test_an_id_that_comes_twice_is_refused_wherever_the_source_is_cut(
     run, tmp_path, saved, monkeypatch
 ):
-    monkeypatch.setattr(tables, "BATCH_ROWS", 20)
+    monkeypatch.setattr(binary_formats, "BATCH_ROWS", 20)
     twice = write(vectors(MORE, [*IDS[:59], IDS[0]]), tmp_path / "t.parquet")
     code, _, err = run("index", twice, "--id", "id", "--into", saved)
     assert code == 2
@@ -138,7 +138,7 @@ def test_an_interrupt_saves_what_was_added_so_far(run, tmp_path, saved, monkeypa
         add(*arguments)
         os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(tables, "BATCH_ROWS", 20)
+    monkeypatch.setattr(binary_formats, "BATCH_ROWS", 20)
     monkeypatch.setattr(index._Adding, "add", interrupted)
     code, out, _ = run("index", more, "--id", "id", "--into", saved)
     assert code == 130

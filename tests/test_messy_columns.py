@@ -10,17 +10,15 @@ import pyarrow as pa
 import pytest
 
 from boundary_forest.frames import FrameModel
-from boundary_forest.frames.choosing import MOST_CATEGORIES, choose
+from boundary_forest.frames.arrow_columns import as_plain
+from boundary_forest.frames.column_errors import ColumnError
+from boundary_forest.frames.column_kinds import as_numbers, as_times, kind_of
+from boundary_forest.frames.column_options import ColumnOptions
 from boundary_forest.frames.columns import Columns
-from boundary_forest.frames.describing import describe, warnings_about
+from boundary_forest.frames.description import describe, warnings_about
 from boundary_forest.frames.dialect import Dialect
 from boundary_forest.frames.features import Feature
-from boundary_forest.frames.kinds import kind_of
-from boundary_forest.frames.numbers import as_numbers
-from boundary_forest.frames.options import Options
-from boundary_forest.frames.problems import ColumnError
-from boundary_forest.frames.times import as_times
-from boundary_forest.frames.values import as_plain
+from boundary_forest.frames.inference import MOST_CATEGORIES, choose
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -32,7 +30,7 @@ INSTANTS = [START + dt.timedelta(hours=float(h)) for h in (100 * X).round(3)]
 
 def chosen(values, **options) -> tuple[Columns, pa.Table]:
     table = pa.table({"a": values, "y": Y[: len(values)]})
-    return choose(table, Options("y", **options)), table
+    return choose(table, ColumnOptions("y", **options)), table
 
 
 # Times
@@ -109,7 +107,7 @@ def test_numbers_and_categories_can_be_said():
     assert columns.features[0].kind == "number"
     assert len(columns.positions(table).problems) == N // 2
     with pytest.raises(ColumnError, match="as numbers and as categories"):
-        Options("y", numbers=("a",), categories=("a",)).check(["a", "y"])
+        ColumnOptions("y", numbers=("a",), categories=("a",)).check(["a", "y"])
 
 
 # Numbers in other guises
@@ -178,7 +176,7 @@ def test_a_dialect_that_cannot_be_is_refused():
 
 def test_the_dialect_is_kept_with_the_model():
     rows = {"a": [f"{x:.3f}".replace(".", ",") for x in X], "y": Y}
-    columns = choose(pa.table(rows), Options("y", dialect=Dialect(decimal=",", sep=";")))
+    columns = choose(pa.table(rows), ColumnOptions("y", dialect=Dialect(decimal=",", sep=";")))
     again = Columns.from_json(columns.to_json())
     assert again == columns
     assert again.dialect == Dialect(sep=";", decimal=",")
@@ -225,7 +223,7 @@ def test_lists_of_numbers_are_one_feature_for_each_position(kind):
         pa.table({"a": [None]}).cast(table.select(["a"]).schema)
     ).X.tolist() == [[(N - 1) / 2, N - 1, 5]]
     with pytest.raises(ColumnError, match="lists, which cannot be predicted"):
-        choose(table, Options("a", features=("y",)))
+        choose(table, ColumnOptions("a", features=("y",)))
 
 
 def test_one_scale_serves_all_positions_of_a_list():
@@ -252,8 +250,8 @@ def test_the_index_of_a_pandas_frame_is_no_feature():
     frame = pd.DataFrame({"a": X, "y": Y}).sample(frac=1, random_state=0)
     table = pa.Table.from_pandas(frame)
     assert "__index_level_0__" in table.column_names
-    assert [f.name for f in choose(table, Options("y")).features] == ["a"]
-    named = Options("y", features=("__index_level_0__",))
+    assert [f.name for f in choose(table, ColumnOptions("y")).features] == ["a"]
+    named = ColumnOptions("y", features=("__index_level_0__",))
     assert [f.name for f in choose(table, named).features] == ["__index_level_0__"]
 
 
@@ -261,7 +259,7 @@ def test_rare_categories_beyond_the_most_frequent_are_one():
     n = MOST_CATEGORIES + 50
     values = [f"v{i}" for i in range(n)] + [f"v{i}" for i in range(10, n)]
     table = pa.table({"a": values, "y": [i % 2 for i in range(len(values))]})
-    columns = choose(table, Options("y", missing="mean"))
+    columns = choose(table, ColumnOptions("y", missing="mean"))
     (feature,) = columns.features
     assert (len(feature.categories), feature.other, feature.width) == (
         MOST_CATEGORIES,
@@ -287,14 +285,14 @@ def test_rare_categories_beyond_the_most_frequent_are_one():
 
 def test_a_name_that_is_nearly_right_is_offered():
     with pytest.raises(ColumnError, match="no column 'digits'; did you mean 'digit'"):
-        Options("digits").check(["pixel0", "digit"])
+        ColumnOptions("digits").check(["pixel0", "digit"])
     with pytest.raises(ColumnError, match="did you mean ' Size'"):
-        Options("size").check(["label", " Size"])
+        ColumnOptions("size").check(["label", " Size"])
 
 
 def test_a_long_list_of_columns_shows_both_ends():
     names = [f"pixel{i}" for i in range(784)]
     with pytest.raises(ColumnError, match=r"pixel0, .*, \.\.\. .*, pixel783 \(784 in all\)"):
-        Options("zzz").check(names)
+        ColumnOptions("zzz").check(names)
     with pytest.raises(ColumnError, match="--no-header"):
-        Options("y").check(["5.1", "3.5", "1.4", "setosa"])
+        ColumnOptions("y").check(["5.1", "3.5", "1.4", "setosa"])

@@ -15,8 +15,15 @@ from stream_rows import TREES, mixed_table, numbers_table, stream, write
 
 import boundary_forest
 from boundary_forest import load
-from boundary_forest.session import Answered, Decided, Refused, Session, Settings, StreamError
-from boundary_forest.session.sources import open_source
+from boundary_forest.session import (
+    Answered,
+    Decided,
+    Refused,
+    Session,
+    SessionSettings,
+    StreamError,
+)
+from boundary_forest.sources import open_source
 
 FOLDER = Path(boundary_forest.__file__).parent / "session"
 CLASSIFIED = {"target": "label", "parameters": TREES, "warmup": 100}
@@ -31,7 +38,7 @@ def test_rows_one_by_one_as_a_service_gets_them_give_the_forest_of_a_stream(tmp_
     table = mixed_table(300)
     _, expected, model = stream(write(table, tmp_path / "rows.ndjson"), "label", tmp_path)
     answers, kinds = [], set()
-    with Session(Settings(**CLASSIFIED)) as session:
+    with Session(SessionSettings(**CLASSIFIED)) as session:
         for row in rows_of(table):
             events = session.take_rows([row])
             kinds |= {type(event) for event in events}
@@ -48,7 +55,7 @@ def test_rows_one_by_one_as_a_service_gets_them_give_the_forest_of_a_stream(tmp_
 
 
 def test_a_service_gets_every_rows_fate_and_goes_on():
-    with Session(Settings(target="y", warmup=20)) as session:
+    with Session(SessionSettings(target="y", warmup=20)) as session:
         session.take_rows([{"a": i, "y": i % 2} for i in range(50)])
         events = session.take_rows([{"a": 1, "y": 1}, {"a": "x", "y": 0}, {"a": None}, {"a": 2}])
         assert [type(event) for event in events] == [Answered, Refused, Refused, Answered]
@@ -62,7 +69,7 @@ def test_a_service_gets_every_rows_fate_and_goes_on():
 
 def test_frames_of_pandas_are_rows_too():
     frame = mixed_table(150).to_pandas()
-    with Session(Settings(**CLASSIFIED)) as session:
+    with Session(SessionSettings(**CLASSIFIED)) as session:
         session.take_rows(frame)
         (event,) = session.take_rows(frame.drop(columns="label").head(3))
         assert event.answers.tolist() == session.model.predict(frame.head(3)).tolist()
@@ -71,7 +78,7 @@ def test_frames_of_pandas_are_rows_too():
 
 def test_it_stops_between_two_events_when_its_shell_says_so():
     stopping = threading.Event()
-    with Session(Settings(**CLASSIFIED), stopped=stopping.is_set) as session:
+    with Session(SessionSettings(**CLASSIFIED), stopped=stopping.is_set) as session:
         session.take_rows(mixed_table(200))
         stopping.set()
         assert len(session.take_rows(mixed_table(1000))) == 1
@@ -80,8 +87,8 @@ def test_it_stops_between_two_events_when_its_shell_says_so():
 
 def test_a_durable_session_is_resumed_where_it_was(tmp_path):
     table = mixed_table(400)
-    settings = Settings(**CLASSIFIED, durable=tmp_path / "kept")
-    with Session(Settings(**CLASSIFIED)) as plain:
+    settings = SessionSettings(**CLASSIFIED, durable=tmp_path / "kept")
+    with Session(SessionSettings(**CLASSIFIED)) as plain:
         plain.take_rows(table)
         expected = plain.model.fingerprint()
     with Session(settings) as session:
@@ -96,17 +103,21 @@ def test_a_durable_session_is_resumed_where_it_was(tmp_path):
     with pytest.raises(
         StreamError, match="was created with n_estimators=8, which cannot be changed to 9"
     ):
-        Session(Settings(target="label", parameters={"n_estimators": 9}, durable=settings.durable))
+        Session(
+            SessionSettings(
+                target="label", parameters={"n_estimators": 9}, durable=settings.durable
+            )
+        )
     Session(settings).close()  # the one that was refused has not kept the folder
 
 
 def test_a_saved_session_is_continued_from_its_file(tmp_path):
     table, path = numbers_table(300), tmp_path / "model.bf"
-    with Session(Settings(target="y", warmup=50)) as session:
+    with Session(SessionSettings(target="y", warmup=50)) as session:
         assert not session.save(path)
         session.take_rows(table.slice(0, 200))
         assert session.save(path)
-    with Session(Settings(load=path)) as session:
+    with Session(SessionSettings(load=path)) as session:
         assert session.target == "y"
         session.take_rows(table.slice(200))
         assert session.model.stats()["examples_seen"] == 300
@@ -115,17 +126,17 @@ def test_a_saved_session_is_continued_from_its_file(tmp_path):
 
 def test_a_session_needs_a_target_and_columns_that_exist():
     with pytest.raises(StreamError, match=r"target \(the column to predict\) is required"):
-        Session(Settings()).take_rows([{"a": 1}])
+        Session(SessionSettings()).take_rows([{"a": 1}])
     with pytest.raises(ValueError, match="no column 'z'"):
-        Session(Settings(target="z")).begin(["a", "y"])
+        Session(SessionSettings(target="z")).begin(["a", "y"])
     with pytest.raises(StreamError, match="all others are dropped"):
-        Session(Settings(target="y", drop=("a",))).begin(["a", "y"])
+        Session(SessionSettings(target="y", drop=("a",))).begin(["a", "y"])
 
 
 @pytest.mark.parametrize("recording", [False, True])
 def test_its_history_is_there_at_any_time(recording, tmp_path):
     source = open_source(str(write(mixed_table(500), tmp_path / "rows.parquet")))
-    with Session(Settings(**CLASSIFIED), name="mixed", recording=recording) as session:
+    with Session(SessionSettings(**CLASSIFIED), name="mixed", recording=recording) as session:
         session.begin(source.names)
         for batch in source.batches:
             for _ in session.take(batch):
@@ -159,8 +170,8 @@ import sys
 for name in ("rich", "typer", "jinja2"):
     sys.modules.pop(name, None)
     sys.modules[name] = None
-from boundary_forest.session import Session, Settings
-with Session(Settings(target="y", warmup=2)) as session:
+from boundary_forest.session import Session, SessionSettings
+with Session(SessionSettings(target="y", warmup=2)) as session:
     session.take_rows([{"a": i, "y": "no" if i < 5 else "yes"} for i in range(10)])
     print(session.take_rows([{"a": 9}])[0].answers[0])
 """
@@ -172,7 +183,10 @@ with Session(Settings(target="y", warmup=2)) as session:
 
 def test_events_have_what_predict_proba_said_before_the_rows_were_learned():
     table = mixed_table(400)
-    with Session(Settings(**CLASSIFIED)) as session, Session(Settings(**CLASSIFIED)) as behind:
+    with (
+        Session(SessionSettings(**CLASSIFIED)) as session,
+        Session(SessionSettings(**CLASSIFIED)) as behind,
+    ):
         session.take_rows(table.slice(0, 200))
         behind.take_rows(table.slice(0, 200))
         rows = rows_of(table.slice(200))

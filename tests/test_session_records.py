@@ -12,12 +12,12 @@ from stream_histories import snapshot
 from stream_rows import numbers_table
 
 from boundary_forest import BoundaryForestClassifier
-from boundary_forest.session import Session, Settings, learning
-from boundary_forest.session.deciding import Decision
-from boundary_forest.session.learning import FEWEST_ROWS
-from boundary_forest.session.predicting import NO_ANSWERS
-from boundary_forest.session.recording import Recorder
-from boundary_forest.session.report import page
+from boundary_forest.report import page
+from boundary_forest.session import Session, SessionSettings, stream_learner
+from boundary_forest.session.events import NO_ANSWERS
+from boundary_forest.session.history_recorder import HistoryRecorder
+from boundary_forest.session.stream_learner import FEWEST_ROWS
+from boundary_forest.session.vote_breakdown import VoteBreakdown
 
 TREES = {"n_estimators": 10, "random_state": 0}
 
@@ -49,7 +49,7 @@ def test_the_examples_that_decided_are_those_of_just_before(weights):
     )
     _, ends = forest.predict_proba_then_learn(X[5:], y[5:], return_ends=True)
     for i in range(5, 400):
-        found = Decision.of_row(ends, i - 5).ends
+        found = VoteBreakdown.of_row(ends, i - 5).examples
         expected = as_explained(twin, X[i])
         assert {end.arrival: end.trees for end in found} == {a: n for a, (n, _) in expected.items()}
         assert {end.arrival: end.weight for end in found} == pytest.approx(
@@ -57,13 +57,13 @@ def test_the_examples_that_decided_are_those_of_just_before(weights):
         )
         assert [end.weight for end in found] == sorted((e.weight for e in found), reverse=True)
         assert all(end.label == y[end.arrival] for end in found)
-        assert Decision.of_explanation(twin.explain(X[i])) == Decision(found)
+        assert VoteBreakdown.of_explanation(twin.explain(X[i])) == VoteBreakdown(found)
         twin.partial_fit(X[i : i + 1], y[i : i + 1])
 
 
 def test_hard_rows_show_the_confidence_and_the_shares_that_were_answered():
     table = noisy()
-    settings = Settings(target="kind", parameters=TREES, warmup=200)
+    settings = SessionSettings(target="kind", parameters=TREES, warmup=200)
     with Session(settings, recording=True) as session:
         said = {}
         for event in session.take_rows(table):
@@ -79,7 +79,7 @@ def test_hard_rows_show_the_confidence_and_the_shares_that_were_answered():
         assert dict(example.shares) == {k: v for k, v in shares.items() if v > 0}
         assert example.shares[0] == (answer, confidence)
         assert example.true == table["kind"][example.row - 1].as_py() != answer
-        ends = example.decision.ends
+        ends = example.votes.examples
         assert sum(end.trees for end in ends) == 10
         assert sum(e.weight for e in ends if e.label == answer) == pytest.approx(confidence)
         assert all(end.arrival < example.row for end in ends)
@@ -89,14 +89,16 @@ def test_hard_rows_show_the_confidence_and_the_shares_that_were_answered():
 
 
 def test_hard_rows_of_a_regression_have_the_answer_that_was_given():
-    with Session(Settings(target="y", parameters=TREES, warmup=100), recording=True) as session:
+    with Session(
+        SessionSettings(target="y", parameters=TREES, warmup=100), recording=True
+    ) as session:
         session.take_rows(numbers_table(1000))
         hardest = session.history().hardest
     assert len(hardest) == 20
     for example in hardest:
         assert example.confidence is None
         assert example.residual == pytest.approx(float(example.answered) - float(example.true))
-        mean = sum(end.weight * end.label for end in example.decision.ends)
+        mean = sum(end.weight * end.label for end in example.votes.examples)
         assert mean == pytest.approx(float(example.answered))
 
 
@@ -109,7 +111,7 @@ def iris():
 
 def in_warmup(table, target):
     """What is recorded of a stream that ends in its warm-up."""
-    with Session(Settings(target=target, parameters=TREES), recording=True) as session:
+    with Session(SessionSettings(target=target, parameters=TREES), recording=True) as session:
         session.take_rows(table)
         list(session.finish())
         return session.history()
@@ -125,7 +127,7 @@ def test_hard_rows_of_a_stream_that_ends_in_its_warm_up_are_those_that_were_wron
     for example in history.hardest:
         assert example.in_warmup
         assert example.true == labels[example.row - 1] != example.answered
-        (end,) = example.decision.ends
+        (end,) = example.votes.examples
         assert end.label == example.answered == labels[end.arrival]
         assert (end.trees, end.weight) == (0, pytest.approx(1.0))
         assert end.arrival < example.row - 1
@@ -142,11 +144,13 @@ def test_hard_rows_of_a_regression_in_its_warm_up():
     largest = [abs(example.residual) for example in history.hardest]
     assert largest == sorted(largest, reverse=True)
     for example in history.hardest:
-        assert float(example.answered) == pytest.approx(example.decision.ends[0].label)
+        assert float(example.answered) == pytest.approx(example.votes.examples[0].label)
 
 
 def test_rows_of_the_warm_up_give_way_to_those_that_the_forest_answered():
-    with Session(Settings(target="kind", parameters=TREES, warmup=1490), recording=True) as session:
+    with Session(
+        SessionSettings(target="kind", parameters=TREES, warmup=1490), recording=True
+    ) as session:
         session.take_rows(noisy())
         rows = [(example.in_warmup, example.row) for example in session.history().hardest]
     assert len(rows) == 20
@@ -158,7 +162,7 @@ def test_rows_of_the_warm_up_give_way_to_those_that_the_forest_answered():
 
 def test_hard_rows_have_the_columns_that_they_were_predicted_from():
     table = noisy().append_column("id", pa.array(range(1500))).append_column("no", [["x"] * 1500])
-    settings = Settings(target="kind", id="id", drop=("no",), parameters=TREES, warmup=200)
+    settings = SessionSettings(target="kind", id="id", drop=("no",), parameters=TREES, warmup=200)
     with Session(settings, recording=True) as session:
         session.take_rows(table)
         hardest = session.history().hardest
@@ -171,7 +175,9 @@ def test_digits_are_drawn_beside_the_stored_examples_that_decided(scaling, plain
     """All of them if trees only grow; else those that no tree has dropped by the call's end."""
     X, y = load_digits(return_X_y=True)
     table = pa.table({**{f"pixel{i}": X[:, i] for i in range(64)}, "digit": y})
-    settings = Settings(target="digit", scaling=scaling, plain=plain, parameters=TREES, warmup=100)
+    settings = SessionSettings(
+        target="digit", scaling=scaling, plain=plain, parameters=TREES, warmup=100
+    )
     with Session(settings, recording=True) as session:
         session.take_rows(table)
         history = session.history()
@@ -179,7 +185,7 @@ def test_digits_are_drawn_beside_the_stored_examples_that_decided(scaling, plain
     cards = page(history).split('<article class="card example">')[1:]
     for card, example in zip(cards, history.hardest, strict=True):
         assert example.features == {f"pixel{i}": str(X[example.row - 1, i]) for i in range(64)}
-        arrivals = [end.arrival for end in example.decision.ends[:8]]
+        arrivals = [end.arrival for end in example.votes.examples[:8]]
         known, of = known + len(example.stored), of + len(arrivals)
         for arrival, columns in example.stored.items():
             assert list(map(float, columns.values())) == pytest.approx(X[arrival], abs=1e-4)
@@ -191,22 +197,24 @@ def test_digits_are_drawn_beside_the_stored_examples_that_decided(scaling, plain
 
 def test_hard_rows_that_are_not_learned_show_what_decided_too(tmp_path):
     table = noisy()
-    settings = Settings(target="kind", parameters=TREES, warmup=200)
+    settings = SessionSettings(target="kind", parameters=TREES, warmup=200)
     with Session(settings) as session:
         session.take_rows(table.slice(0, 1000))
         session.save(tmp_path / "model.bf")
-    settings = Settings(target="kind", load=tmp_path / "model.bf", learning=False)
+    settings = SessionSettings(target="kind", load=tmp_path / "model.bf", learning=False)
     with Session(settings, recording=True) as session:
         session.take_rows(table.slice(1000))
         hardest = session.history().hardest
     assert len(hardest) == 20
     for example in hardest:
-        own = sum(e.weight for e in example.decision.ends if e.label == example.answered)
+        own = sum(e.weight for e in example.votes.examples if e.label == example.answered)
         assert own == pytest.approx(example.confidence)
 
 
 def test_the_card_says_one_confidence_and_what_decided():
-    with Session(Settings(target="kind", parameters=TREES, warmup=200), recording=True) as session:
+    with Session(
+        SessionSettings(target="kind", parameters=TREES, warmup=200), recording=True
+    ) as session:
         session.take_rows(noisy())
         text = page(session.history())
     cards = text.split('<article class="card example">')[1:]
@@ -219,7 +227,7 @@ def test_the_card_says_one_confidence_and_what_decided():
 
 def test_a_recorded_session_answers_and_learns_the_same_by_calls_as_long():
     table = noisy(800)
-    settings = Settings(target="kind", parameters=TREES, warmup=200)
+    settings = SessionSettings(target="kind", parameters=TREES, warmup=200)
     with Session(settings) as plain, Session(settings, recording=True) as recorded:
         events = [session.take_rows(table) for session in (plain, recorded)]
         assert plain.model.fingerprint() == recorded.model.fingerprint()
@@ -235,17 +243,19 @@ def test_a_recorded_session_answers_and_learns_the_same_by_calls_as_long():
 
 
 def test_calls_of_a_recorded_session_are_shorter_with_very_many_trees(monkeypatch):
-    monkeypatch.setattr(learning, "MOST_VOTES", 200)
-    with Session(Settings(target="kind", parameters=TREES, warmup=200), recording=True) as session:
+    monkeypatch.setattr(stream_learner, "MOST_VOTES", 200)
+    with Session(
+        SessionSettings(target="kind", parameters=TREES, warmup=200), recording=True
+    ) as session:
         events = session.take_rows(noisy(800))
     assert max(len(e.numbers) for e in events if getattr(e, "arrival", None)) == 20
 
 
 def test_histories_are_bounded_and_asking_for_one_changes_nothing():
-    recorder = Recorder()
+    recorder = HistoryRecorder()
     for rows in range(1, 5001):
-        if recorder.wants(rows):
-            recorder.see(snapshot(rows))
+        if recorder.snapshot_due(rows):
+            recorder.add_snapshot(snapshot(rows))
     for _ in range(3):
         history = recorder.history(None, snapshot(5000))
         assert 250 <= len(history.snapshots) <= 501

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boundary_forest.frames.choosing import choose
+from boundary_forest.frames.arrow_columns import as_table
+from boundary_forest.frames.column_errors import ColumnError
+from boundary_forest.frames.column_kinds import kind_of
+from boundary_forest.frames.column_options import ColumnOptions
 from boundary_forest.frames.columns import Columns
-from boundary_forest.frames.describing import describe, warnings_about
+from boundary_forest.frames.description import describe, warnings_about
 from boundary_forest.frames.features import Feature
-from boundary_forest.frames.kinds import kind_of
-from boundary_forest.frames.options import Options
-from boundary_forest.frames.problems import ColumnError
-from boundary_forest.frames.values import as_table
+from boundary_forest.frames.inference import choose
 
 
 def decide(target, values, **options):
     table = pa.table({"a": np.arange(len(values)), target: pa.array(values)})
-    return choose(table, Options(target, **options))
+    return choose(table, ColumnOptions(target, **options))
 
 
 @pytest.mark.parametrize(
@@ -82,22 +82,22 @@ def table():
 
 
 def test_numbers_are_scaled_and_the_others_one_hot():
-    columns = choose(table(), Options("y"))
+    columns = choose(table(), ColumnOptions("y"))
     X = columns.positions(table()).X
     assert X.dtype == np.float32
     n = np.array([1.0, 2, 3, 6])
     np.testing.assert_allclose(X[:, 0], (n - 3) / n.std(), rtol=1e-6)
     assert X[:, 1:].tolist() == [[1, 0, 0, 1], [0, 1, 1, 0], [1, 0, 0, 1], [1, 0, 0, 1]]
-    minmax = choose(table(), Options("y", scaling="minmax")).positions(table()).X
+    minmax = choose(table(), ColumnOptions("y", scaling="minmax")).positions(table()).X
     np.testing.assert_allclose(minmax[:, 0], (n - 1) / 5, rtol=1e-6)
-    none = choose(table(), Options("y", scaling="none")).positions(table()).X
+    none = choose(table(), ColumnOptions("y", scaling="none")).positions(table()).X
     assert none.dtype == np.float64
     assert none[:, 0].tolist() == n.tolist()
 
 
 def test_a_constant_column_and_huge_numbers_are_no_harm():
     odd = pa.table({"c": [5.0, 5.0], "h": [1e300, -1e300], "y": [0, 1]})
-    columns = choose(odd, Options("y"))
+    columns = choose(odd, ColumnOptions("y"))
     positions = columns.positions(odd)
     assert np.isfinite(positions.X).all()
     assert not positions.problems
@@ -106,13 +106,13 @@ def test_a_constant_column_and_huge_numbers_are_no_harm():
 def test_numbers_at_the_end_of_the_range_are_no_harm():
     odd = pa.table({"h": [1.7e308, -1.7e308, 1.0], "y": [0, 1, 0]})
     for scaling in ("standard", "minmax"):
-        feature = choose(odd, Options("y", scaling=scaling)).features[0]
+        feature = choose(odd, ColumnOptions("y", scaling=scaling)).features[0]
         assert np.isfinite([feature.shift, feature.scale, *feature.mean]).all()
 
 
 def test_many_rows_are_read_in_blocks(monkeypatch):
     rows = [{"n": n, "t": t, "b": "true"} for n in (1, None, 9, "x", 1e300) for t in "xz"]
-    columns = choose(table(), Options("y"))
+    columns = choose(table(), ColumnOptions("y"))
     whole = columns.positions(as_table(rows))
     monkeypatch.setattr("boundary_forest.frames.columns.VALUES_AT_ONCE", 9)
     blocks = columns.positions(as_table(rows))
@@ -130,12 +130,12 @@ def test_columns_that_nobody_asks_for_are_not_looked_at():
         for part in "xt"
     ]
     rows = pa.table({"n": np.arange(200.0), "t": pa.chunked_array(parts), "y": np.arange(200) % 2})
-    assert choose(rows, Options("y", drop=("t",))).positions(rows).X.shape == (200, 1)
-    assert choose(rows, Options("y")).positions(rows).X.shape == (200, 201)
+    assert choose(rows, ColumnOptions("y", drop=("t",))).positions(rows).X.shape == (200, 1)
+    assert choose(rows, ColumnOptions("y")).positions(rows).X.shape == (200, 201)
 
 
 def test_a_category_first_seen_later_is_zeros_and_counted():
-    columns = choose(table(), Options("y"))
+    columns = choose(table(), ColumnOptions("y"))
     later = columns.positions(pa.table({"n": [1.0], "t": ["new"], "b": [True]}))
     assert later.X[0, 1:3].tolist() == [0, 0]
     assert later.unseen.tolist() == [1]
@@ -154,7 +154,7 @@ def test_a_category_first_seen_later_is_zeros_and_counted():
     ],
 )
 def test_what_cannot_be_used_is_told_with_its_column(row, why):
-    columns = choose(table(), Options("y"))
+    columns = choose(table(), ColumnOptions("y"))
     positions = columns.positions(as_table([{"n": 1, "t": "x", "b": "true"}, row]))
     assert str(positions.problems[1]).startswith(why)
     assert 0 not in positions.problems
@@ -187,7 +187,7 @@ def test_columns_of_numbers_are_read_together_as_one_by_one(data, missing):
 
 
 def test_a_missing_value_can_be_the_mean():
-    columns = choose(table(), Options("y", missing="mean"))
+    columns = choose(table(), ColumnOptions("y", missing="mean"))
     positions = columns.positions(as_table([{"n": None, "t": None, "b": None}]))
     assert not positions.problems
     np.testing.assert_allclose(positions.X[0], [0, 0.75, 0.25, 0.25, 0.75], atol=1e-7)
@@ -205,25 +205,25 @@ def test_a_target_of_another_kind_than_the_first_ones_is_a_problem(kind, value):
 
 
 def test_columns_can_be_chosen_and_left_out():
-    names = [f.name for f in choose(table(), Options("y", features=("t", "n"))).features]
+    names = [f.name for f in choose(table(), ColumnOptions("y", features=("t", "n"))).features]
     assert names == ["t", "n"]
-    names = [f.name for f in choose(table(), Options("y", drop=("t",), id="b")).features]
+    names = [f.name for f in choose(table(), ColumnOptions("y", drop=("t",), id="b")).features]
     assert names == ["n"]
     with pytest.raises(ColumnError, match="no column is left to predict 'y' from"):
-        choose(table(), Options("y", drop=("t", "n", "b")))
+        choose(table(), ColumnOptions("y", drop=("t", "n", "b")))
     with pytest.raises(ColumnError, match="no column 'z'; the columns are"):
-        Options("y", drop=("z",)).check(table().column_names)
+        ColumnOptions("y", drop=("z",)).check(table().column_names)
 
 
 def test_lists_of_text_cannot_be_used_unless_they_are_dropped():
     nested = pa.table({"a": [1, 2], "l": [["x"], ["y"]], "y": [0, 1]})
     with pytest.raises(ColumnError, match="drop 'l'"):
-        choose(nested, Options("y"))
-    assert choose(nested, Options("y", drop=("l",))).width == 1
+        choose(nested, ColumnOptions("y"))
+    assert choose(nested, ColumnOptions("y", drop=("l",))).width == 1
 
 
 def test_the_decision_survives_json():
-    columns = choose(table(), Options("y", missing="mean", id="b"))
+    columns = choose(table(), ColumnOptions("y", missing="mean", id="b"))
     assert Columns.from_json(columns.to_json()) == columns
     assert describe(columns)[0].startswith("classify 'y'")
 
@@ -232,6 +232,6 @@ def test_what_is_doubtful_is_told():
     assert "one value" in warnings_about(decide("y", [1, 1, 1]), pa.table({"y": [1, 1, 1]}))[0]
     names = [f"name {i}" for i in range(150)]
     many = pa.table({"a": names, "y": names})
-    classes, categories = warnings_about(choose(many, Options("y")), many)
+    classes, categories = warnings_about(choose(many, ColumnOptions("y")), many)
     assert "150 classes" in classes
     assert "150 categories" in categories

@@ -9,11 +9,11 @@ import pytest
 from stream_rows import command, job, stream
 
 from boundary_forest import load
+from boundary_forest.cli.job import run
 from boundary_forest.cli.options import listed
-from boundary_forest.cli.running import run
 from boundary_forest.frames.dialect import Dialect
-from boundary_forest.session import Session, Settings, StreamError
-from boundary_forest.session.sources import lines, open_source
+from boundary_forest.session import Session, SessionSettings, StreamError
+from boundary_forest.sources import open_source, text_blocks
 
 ROWS = [(1.5, "ä", 0), (-2.25, "b", 1), (1e3, 'say "x,y"', 0)]
 
@@ -49,7 +49,7 @@ EXPECTED = [tuple(map(str, row)) for row in ROWS]
 )
 @pytest.mark.parametrize("block", [7, 1 << 20])
 def test_rows_are_the_same_in_every_dialect(content, dialect, block, tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "BLOCK_BYTES", block)
+    monkeypatch.setattr(text_blocks, "BLOCK_BYTES", block)
     path = tmp_path / "rows.csv"
     path.write_bytes(content)
     assert rows_of(path, Dialect(**dialect)) == EXPECTED
@@ -81,7 +81,7 @@ OBJECTS = [{"a": 1, "t": "[x]\n, {é"}, {"a": 2.5, "t": None}, {"t": 'q"', "a": 
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("block", [5, 1 << 20])
 def test_a_json_array_is_read_as_its_objects(indent, block, tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "BLOCK_BYTES", block)
+    monkeypatch.setattr(text_blocks, "BLOCK_BYTES", block)
     (tmp_path / "rows.json").write_text(json.dumps(OBJECTS, indent=indent, ensure_ascii=False))
     batches = list(open_source(str(tmp_path / "rows.json")).batches)
     rows = [row for batch in batches for row in batch.table.to_pylist()]
@@ -161,7 +161,7 @@ def test_a_durable_stream_goes_on_in_its_dialect(tmp_path):
     assert run(job(first, target="c3", dialect=GERMAN, durable=kept)) == 0
     assert run(job(german(first, 300, header=False), durable=kept)) == 0
     whole = stream(first, "c3", tmp_path, dialect=GERMAN)[2]
-    with Session(Settings(durable=kept, live=True)) as session:
+    with Session(SessionSettings(durable=kept, live=True)) as session:
         assert session.model.fingerprint() == whole.fingerprint()
 
 

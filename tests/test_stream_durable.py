@@ -17,10 +17,9 @@ import pytest
 from stream_rows import SCRIPT, TREES, answered, job, mixed_table, stream, write
 
 from boundary_forest import JournalError, load
-from boundary_forest.cli import running
-from boundary_forest.cli.running import run
+from boundary_forest.cli.job import Run, run
 from boundary_forest.durable import reserve
-from boundary_forest.session import Session, Settings
+from boundary_forest.session import Session, SessionSettings
 
 KILLS = int(os.environ.get("BOUNDARY_FOREST_KILLS", "4"))
 
@@ -88,7 +87,7 @@ def test_a_run_that_is_stopped_goes_on_after_its_last_row(tmp_path, monkeypatch)
 
 
 def stop_after(monkeypatch, n_events: int) -> None:
-    handle, seen = running.Run._handle, []
+    handle, seen = Run._handle, []
 
     def counting(self, session, event):
         handle(self, session, event)
@@ -96,7 +95,7 @@ def stop_after(monkeypatch, n_events: int) -> None:
         if session.model is not None and len(seen) > 20 + n_events:
             self.stopped.signal = signal.SIGINT
 
-    monkeypatch.setattr(running.Run, "_handle", counting)
+    monkeypatch.setattr(Run, "_handle", counting)
 
 
 def test_a_live_source_skips_nothing(tmp_path):
@@ -124,7 +123,9 @@ def test_a_saved_model_can_become_durable(tmp_path):
 
 def test_a_folder_belongs_to_one_stream_from_before_its_warm_up(tmp_path):
     """Else both would decide and learn, and the second add its warm-up to the first one's rows."""
-    settings = Settings(target="label", durable=tmp_path / "kept", warmup=100, parameters=TREES)
+    settings = SessionSettings(
+        target="label", durable=tmp_path / "kept", warmup=100, parameters=TREES
+    )
     rows = mixed_table(150).to_pylist()
     with Session(settings) as first:
         first.take_rows(rows[:50])
@@ -136,7 +137,9 @@ def test_a_folder_belongs_to_one_stream_from_before_its_warm_up(tmp_path):
     with Session(settings) as second:
         second.take_rows(rows[second.resumed :])
         assert second.model.forest.examples_seen == 150
-    with Session(Settings(target="label", durable=tmp_path / "other", warmup=100)) as stopped:
+    with Session(
+        SessionSettings(target="label", durable=tmp_path / "other", warmup=100)
+    ) as stopped:
         stopped.take_rows(rows[:50])
     with reserve(tmp_path / "other"):  # it is free again, though there was no forest yet
         pass

@@ -11,8 +11,8 @@ import pytest
 from sklearn import metrics
 from stream_rows import command, mixed_table, numbers_table, write
 
-from boundary_forest.session import Session, Settings, class_scores
-from boundary_forest.session.report import page
+from boundary_forest.report import page
+from boundary_forest.session import Session, SessionSettings, class_measures
 from boundary_forest.session.scores import MEASURES
 
 TREES = {"n_estimators": 10, "random_state": 0}
@@ -31,7 +31,7 @@ def noisy(n=1200):
 def taken(table, target):
     """The last snapshot and history of a session, and all rows that were answered."""
     true, answers, shares = [], [], []
-    with Session(Settings(target=target, parameters=TREES, warmup=200)) as session:
+    with Session(SessionSettings(target=target, parameters=TREES, warmup=200)) as session:
         for event in session.take_rows(table):
             if getattr(event, "answers", None) is not None and event.y is not None:
                 true += event.y.tolist()
@@ -102,7 +102,7 @@ def test_reliability_counts_every_answer_by_its_confidence():
 def test_the_curve_has_the_measures_of_the_rows_up_to_each_point(make, target):
     """Evenly spaced, however the rows came; recent is over a thousand answers."""
     table = make(3000)
-    settings = Settings(target=target, parameters=TREES, warmup=200)
+    settings = SessionSettings(target=target, parameters=TREES, warmup=200)
     with Session(settings, recording=True) as session:
         events = [event for i in (0, 1, 1700) for event in session.take_rows(part(table, i))]
         history = session.history()
@@ -164,7 +164,7 @@ def last_event(source, target, folder):
 def test_targets_may_be_as_large_or_small_as_doubles_are(scale):
     table = numbers_table(400)
     table = table.set_column(3, "y", pa.array(table["y"].to_numpy() * scale))
-    settings = Settings(target="y", parameters=TREES, warmup=100)
+    settings = SessionSettings(target="y", parameters=TREES, warmup=100)
     with Session(settings, recording=True) as session:
         session.take_rows(table)
         state = session.snapshot()
@@ -176,10 +176,10 @@ def test_targets_may_be_as_large_or_small_as_doubles_are(scale):
 
 def test_very_many_classes_are_counted_in_bounded_room():
     rng = np.random.default_rng(0)
-    scores = class_scores.ClassScores()
+    scores = class_measures.ClassScores()
     true = [str(i) for i in rng.integers(0, 5000, 20_000)]
     scores.add(true, true)
-    assert len(scores.counts) == class_scores.MOST_CLASSES + 1
+    assert len(scores.counts) == class_measures.MOST_CLASSES + 1
     assert sum(score.rows for score in scores.by_class()) == 20_000
     assert scores.kappa() == 1.0
 

@@ -8,7 +8,7 @@ import sys
 SCRIPT = """
 import resource, sys
 import numpy as np
-from boundary_forest.session.sources import open_source
+from boundary_forest.sources import open_source
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

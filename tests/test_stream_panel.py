@@ -15,10 +15,10 @@ from boundary_forest.cli import sparkline
 from boundary_forest.cli.panel import Frame, LivePanel
 from boundary_forest.cli.sparkline import Track
 from boundary_forest.cli.summary import plain_line, summary
-from boundary_forest.session.progress import History
+from boundary_forest.report.formatting import duration, number, percent, rate, short, size
+from boundary_forest.session.history import History
 from boundary_forest.session.scores import MEASURES
-from boundary_forest.session.sources.sizing import about_lines
-from boundary_forest.session.wording import duration, number, percent, rate, short, size
+from boundary_forest.sources.text_blocks import about_lines
 
 SIZES = [(80, 24), (160, 50), (40, 10), (24, 6), (10, 3), (200, 12)]
 AWKWARD = {

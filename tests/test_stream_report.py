@@ -9,14 +9,13 @@ from importlib.resources import files
 import pytest
 from stream_histories import classified, regressed, regression, snapshot
 
-from boundary_forest.session import Session, Settings
-from boundary_forest.session.calibration import Bin
-from boundary_forest.session.class_scores import ClassScore
-from boundary_forest.session.deciding import Decision, End
-from boundary_forest.session.progress import History
-from boundary_forest.session.report import page, write_report
-from boundary_forest.session.report.axes import axis, log_axis
-from boundary_forest.session.report.pictures import picture
+from boundary_forest.report import page, write_report
+from boundary_forest.report.charts import axis, log_axis
+from boundary_forest.report.hardest import picture
+from boundary_forest.session import Session, SessionSettings
+from boundary_forest.session.class_measures import Bin, ClassScore
+from boundary_forest.session.history import History
+from boundary_forest.session.vote_breakdown import VoteBreakdown, VotingExample
 
 BOTH = pytest.mark.parametrize("make", [classified, regressed])
 VOID = {"meta", "link"}
@@ -142,7 +141,7 @@ def test_hostile_columns_and_classes_of_a_stream_are_escaped():
     ]
     for i in range(0, 300, 10):
         rows[i]["y"] = NASTY
-    with Session(Settings(target="y", warmup=50), name=NASTY, recording=True) as session:
+    with Session(SessionSettings(target="y", warmup=50), name=NASTY, recording=True) as session:
         session.take_rows(rows)
         text = page(session.history())
     outline = Outline(text)
@@ -153,25 +152,27 @@ def test_hostile_columns_and_classes_of_a_stream_are_escaped():
 
 
 def test_no_template_turns_escaping_off():
-    templates = list(files("boundary_forest.session.report").joinpath("templates").iterdir())
+    templates = list(files("boundary_forest.report").joinpath("templates").iterdir())
     assert len([t for t in templates if t.name.endswith(".html")]) >= 8
     for template in templates:
         assert not re.search(r"safe\b|autoescape", template.read_text(encoding="utf-8"))
 
 
 def test_a_card_shows_the_examples_that_decided():
-    ends = (End(3, "b", 0.5, 40, 0.875), End(9, "a", 0.7, 10, 0.125))
-    example = replace(classified().hardest[0], decision=Decision(ends))
+    ends = (VotingExample(3, "b", 0.5, 40, 0.875), VotingExample(9, "a", 0.7, 10, 0.125))
+    example = replace(classified().hardest[0], votes=VoteBreakdown(ends))
     text = Outline(page(classified(hardest=[example]))).text()
     assert "2 stored examples decided" in text
     assert "87.5 %" in text
     assert "12.5 %" in text
-    number = replace(regressed().hardest[0], decision=Decision((End(3, 1.5, 0.5, 50, 1.0),)))
+    number = replace(
+        regressed().hardest[0], votes=VoteBreakdown((VotingExample(3, 1.5, 0.5, 50, 1.0),))
+    )
     text = page(regressed(hardest=[number]))
     assert "1 stored example decided" in text
     assert 'title="1.500, weight 100.0 %"' in text
-    many = tuple(End(i, "b", 0.5, 1, 0.1) for i in range(10))
-    text = page(classified(hardest=[replace(example, decision=Decision(many))]))
+    many = tuple(VotingExample(i, "b", 0.5, 1, 0.1) for i in range(10))
+    text = page(classified(hardest=[replace(example, votes=VoteBreakdown(many))]))
     assert "and 2 more, with 20.0 % of the weight" in text
 
 

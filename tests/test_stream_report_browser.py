@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from stream_histories import classified, forgetful, regressed
 
-from boundary_forest.session.report import page
+from boundary_forest.report import page
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None

@@ -13,11 +13,10 @@ import pytest
 from stream_rows import answered, job, mixed_table, stream, write
 
 from boundary_forest import load
-from boundary_forest.cli import running
-from boundary_forest.cli.answers import AnswerFile
-from boundary_forest.cli.running import run
+from boundary_forest.cli.job import Run, run
+from boundary_forest.cli.prediction_file import PredictionFile
 from boundary_forest.durable import DurableForest
-from boundary_forest.session import Session, StreamError, learning
+from boundary_forest.session import Session, StreamError, stream_learner
 
 ROWS = 1500
 EVENTS = 25  # handled before the end; the warm-up has fewer
@@ -33,7 +32,7 @@ def stream_durably(source, folder, **options) -> int:
 
 def end_after(monkeypatch, n_events: int = EVENTS) -> list:
     """End the run after some events; return what was known to be on the disk, last of all."""
-    handle, delivered = running.Run._handle, AnswerFile.delivered
+    handle, sync = Run._handle, PredictionFile.sync
     seen, synced = [], [None]
 
     def ending(self, session, event):
@@ -43,13 +42,13 @@ def end_after(monkeypatch, n_events: int = EVENTS) -> list:
             raise LostPower
 
     def noting(self):
-        synced[0] = delivered(self)
+        synced[0] = sync(self)
         return synced[0]
 
-    monkeypatch.setattr(running.Run, "_handle", ending)
-    monkeypatch.setattr(AnswerFile, "delivered", noting)
+    monkeypatch.setattr(Run, "_handle", ending)
+    monkeypatch.setattr(PredictionFile, "sync", noting)
     monkeypatch.setattr(Session, "checkpoint", lambda self: None)
-    monkeypatch.setattr(learning, "MOST_ROWS", 64)
+    monkeypatch.setattr(stream_learner, "MOST_ROWS", 64)
     return synced
 
 
@@ -114,8 +113,8 @@ def test_whatever_the_disk_has_after_what_was_synced_no_answer_is_missing(
 def test_answers_that_could_not_be_written_are_given_again(source, expected, tmp_path, monkeypatch):
     answers = tmp_path / "answers.ndjson"
     with monkeypatch.context() as patch:
-        patch.setattr(learning, "MOST_ROWS", 64)
-        add, seen = AnswerFile.add, []
+        patch.setattr(stream_learner, "MOST_ROWS", 64)
+        add, seen = PredictionFile.add, []
 
         def full(self, rows):
             seen.append(rows)
@@ -123,7 +122,7 @@ def test_answers_that_could_not_be_written_are_given_again(source, expected, tmp
                 raise OSError(28, "No space left on device")
             add(self, rows)
 
-        patch.setattr(AnswerFile, "add", full)
+        patch.setattr(PredictionFile, "add", full)
         with pytest.raises(OSError, match="No space left"):
             stream_durably(source, tmp_path, predictions=str(answers))
     resumes_as(expected, source, tmp_path, answers)
@@ -151,7 +150,7 @@ def test_a_snapshot_in_between_has_only_rows_whose_answers_were_delivered(
 ):
     answers = tmp_path / "answers.ndjson"
     with monkeypatch.context() as patch:
-        patch.setattr(learning, "SNAPSHOT_BYTES", 1)
+        patch.setattr(stream_learner, "SNAPSHOT_BYTES", 1)
         checkpoint = Session.checkpoint
         end_after(patch)
         patch.setattr(Session, "checkpoint", checkpoint)

@@ -9,11 +9,11 @@ from sklearn.datasets import dump_svmlight_file
 from stream_rows import command, mixed_table, numbers_table, stream, write
 
 from boundary_forest import load
-from boundary_forest.frames.numbers import as_numbers
-from boundary_forest.frames.values import as_plain
+from boundary_forest.frames.arrow_columns import as_plain
+from boundary_forest.frames.column_kinds import as_numbers
 from boundary_forest.session import StreamError
-from boundary_forest.session.sources import lines, open_source
-from boundary_forest.session.sources.lines import blocks_of
+from boundary_forest.sources import open_source, text_blocks
+from boundary_forest.sources.text_blocks import blocks_of
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_a_pipe_gives_the_same_answers_and_the_same_forest(csv_run, name, tmp_pa
 
 @pytest.mark.parametrize("block", [200, 3000])
 def test_how_a_file_is_cut_into_blocks_changes_nothing(csv_run, block, tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "BLOCK_BYTES", block)
+    monkeypatch.setattr(text_blocks, "BLOCK_BYTES", block)
     for name in ("rows.csv", "rows.ndjson"):
         _, answers, model = stream(write(mixed_table(), tmp_path / name), "label", tmp_path)
         assert answers == csv_run[1]
@@ -67,7 +67,7 @@ def test_a_value_in_quotes_may_hold_line_ends_wherever_a_block_is_cut(tmp_path, 
     text = b'a,b\n1,"x\ny ""z""\n"\n2,w\n3,"last"\n'
     (tmp_path / "rows.csv").write_bytes(text)
     for size in range(1, len(text) + 1):
-        monkeypatch.setattr(lines, "BLOCK_BYTES", size)
+        monkeypatch.setattr(text_blocks, "BLOCK_BYTES", size)
         rows = [r for b in open_source(str(tmp_path / "rows.csv")).batches for r in _rows(b)]
         assert [(r["a"], r["b"]) for r in rows] == [
             ("1", 'x\ny "z"\n'),
@@ -86,8 +86,8 @@ def test_the_last_line_may_lack_its_end(tmp_path):
 
 
 def test_a_line_that_never_ends_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "LONGEST_LINE", 100)
-    monkeypatch.setattr(lines, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(text_blocks, "LONGEST_LINE", 100)
+    monkeypatch.setattr(text_blocks, "BLOCK_BYTES", 64)
     (tmp_path / "rows.csv").write_bytes(b"a,b\n" + b'1,"' + b"x" * 500)
     with pytest.raises(StreamError, match="does not end"):
         list(open_source(str(tmp_path / "rows.csv")).batches)

@@ -13,8 +13,8 @@ from boundary_forest import load
 from boundary_forest.estimators.adaptive import FOR_TABLES
 from boundary_forest.estimators.fitted import ADAPTIVE_PARAMETERS
 from boundary_forest.frames import FrameModel
-from boundary_forest.session import Session, Settings
-from boundary_forest.session.problems import StreamError
+from boundary_forest.session import Session, SessionSettings
+from boundary_forest.sources.row_batch import StreamError
 
 
 def useless_columns(n=2500, seed=0):
@@ -53,20 +53,22 @@ def test_a_plain_forest_is_an_option_and_what_other_metrics_have(told, command, 
 
 def test_useless_columns_cost_a_plain_forest_more():
     # Seen: 0.085 and 0.166, the warm-up included.
-    tables = error_of(Settings(target="y"), useless_columns())
-    plain = error_of(Settings(target="y", plain=True), useless_columns())
+    tables = error_of(SessionSettings(target="y"), useless_columns())
+    plain = error_of(SessionSettings(target="y", plain=True), useless_columns())
     assert tables < 0.1 < 0.14 < plain
 
 
 def test_parameters_that_are_given_override_the_setting():
-    given = Settings(parameters={"n_estimators": 7, "weights": "uniform"}).forest_parameters()
+    given = SessionSettings(
+        parameters={"n_estimators": 7, "weights": "uniform"}
+    ).forest_parameters()
     assert given["n_estimators"] == 7
     assert given["weights"] == "uniform"
     assert given["max_samples"] == FOR_TABLES["max_samples"]
 
 
 def a_plain_folder(folder, rows):
-    with Session(Settings(target="y", warmup=100, durable=folder, plain=True)) as session:
+    with Session(SessionSettings(target="y", warmup=100, durable=folder, plain=True)) as session:
         session.take_rows(rows)
         session.checkpoint()
         return session.model.forest.get_params()
@@ -78,7 +80,7 @@ def test_a_folder_of_a_plain_forest_stays_plain_when_it_is_resumed(tmp_path):
     copy = shutil.copytree(tmp_path / "kept", tmp_path / "copy")
     prints = []
     for folder, plain in ((tmp_path / "kept", False), (copy, True)):
-        with Session(Settings(durable=folder, live=True, plain=plain)) as session:
+        with Session(SessionSettings(durable=folder, live=True, plain=plain)) as session:
             session.take_rows(rows.slice(300))
             assert session.model.forest.get_params() == before
             prints.append(session.model.fingerprint())
@@ -88,17 +90,17 @@ def test_a_folder_of_a_plain_forest_stays_plain_when_it_is_resumed(tmp_path):
 def test_a_saved_plain_model_stays_plain_when_it_goes_on(tmp_path):
     model = FrameModel.from_rows(useless_columns(200), "y", random_state=0)
     model.save(tmp_path / "model.bf")
-    with Session(Settings(load=tmp_path / "model.bf")) as session:
+    with Session(SessionSettings(load=tmp_path / "model.bf")) as session:
         session.take_rows(useless_columns(100, seed=1))
         assert adaptive(session.model) == ADAPTIVE_PARAMETERS
         assert session.model.examples_seen == 300
 
 
 def test_plain_contradicts_a_model_that_is_not(tmp_path):
-    with Session(Settings(target="y", warmup=50)) as session:
+    with Session(SessionSettings(target="y", warmup=50)) as session:
         session.take_rows(useless_columns(200))
         session.save(tmp_path / "model.bf")
     with pytest.raises(
         StreamError, match="was created with feature_weights=learned, which cannot be changed"
     ):
-        Session(Settings(load=tmp_path / "model.bf", plain=True))
+        Session(SessionSettings(load=tmp_path / "model.bf", plain=True))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from boundary_forest.session.problems import StreamError
-from boundary_forest.session.sources import open_source
+from boundary_forest.sources import open_source
+from boundary_forest.sources.row_batch import StreamError
 
 
 @pytest.mark.parametrize("last", ["x", "ü", "ü\n", '"ü"\n', "€", "€\r\n", "🌲", "🌲x\n"])

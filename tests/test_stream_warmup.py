@@ -8,22 +8,22 @@ import pytest
 from stream_rows import mixed_table, numbers_table
 
 from boundary_forest import BoundaryForestRegressor
-from boundary_forest.frames.choosing import choose
-from boundary_forest.frames.options import Options
-from boundary_forest.frames.values import column_of
-from boundary_forest.session import Answered, Batch, Decided, Refused
-from boundary_forest.session.learning import Learner
+from boundary_forest.frames.arrow_columns import column_of
+from boundary_forest.frames.column_options import ColumnOptions
+from boundary_forest.frames.inference import choose
+from boundary_forest.session import Answered, Decided, Refused, RowBatch
+from boundary_forest.session.stream_learner import StreamLearner
 
 
 def learn(table, target, piece, warmup=50, **options):
-    learner = Learner(
-        Options(target, **options), {"n_estimators": 6, "random_state": 0}, warmup=warmup
+    learner = StreamLearner(
+        ColumnOptions(target, **options), {"n_estimators": 6, "random_state": 0}, warmup=warmup
     )
     events = []
     for start in range(0, len(table), piece):
         part = table.slice(start, piece)
         numbers = np.arange(start + 1, start + 1 + len(part))
-        events += learner.take(Batch(part, numbers))
+        events += learner.take(RowBatch(part, numbers))
     events += learner.finish()
     return learner, events
 
@@ -67,10 +67,12 @@ def test_rows_one_by_one_get_the_answers_that_they_get_together(piece, missing):
 
 def test_rows_without_any_column_count_as_others_do():
     """Such as NDJSON's, which name an id and nothing else."""
-    learner = Learner(Options("y", id="id", missing="mean", task="classify"), {}, warmup=70)
+    learner = StreamLearner(
+        ColumnOptions("y", id="id", missing="mean", task="classify"), {}, warmup=70
+    )
     for i in range(1, 66):
         named = {"id": [i]} if i < 40 else {"id": [i], "a": [i], "y": [str(i % 2)]}
-        list(learner.take(Batch(pa.table(named), np.array([i]))))
+        list(learner.take(RowBatch(pa.table(named), np.array([i]))))
         assert learner.waiting == i
     list(learner.finish())
     assert learner.model.columns.warmup == 65
@@ -93,7 +95,7 @@ def test_a_warm_up_row_is_answered_by_the_nearest_before_it():
 def test_what_is_learned_is_all_rows_in_order_scaled_by_the_first():
     table = numbers_table(300)
     learner, events = learn(table, "y", 64, warmup=100)
-    columns = choose(table.slice(0, 100), Options("y"))
+    columns = choose(table.slice(0, 100), ColumnOptions("y"))
     plain = BoundaryForestRegressor(n_estimators=6, random_state=0)
     plain.partial_fit(columns.positions(table).X, columns.labels(table).y)
     assert learner.model.fingerprint() == plain.fingerprint()
@@ -103,7 +105,7 @@ def test_what_is_learned_is_all_rows_in_order_scaled_by_the_first():
 def test_later_rows_are_answered_before_they_are_learned():
     table = numbers_table(300)
     _, events = learn(table, "y", 1000, warmup=100)
-    columns = choose(table.slice(0, 100), Options("y"))
+    columns = choose(table.slice(0, 100), ColumnOptions("y"))
     X, y = columns.positions(table).X, columns.labels(table).y
     plain = BoundaryForestRegressor(n_estimators=6, random_state=0).partial_fit(X[:100], y[:100])
     expected = plain.predict_then_learn(X[100:], y[100:])

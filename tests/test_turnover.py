@@ -21,9 +21,9 @@ from boundary_forest.estimators.turnover import (
 )
 from boundary_forest.files.loading import describe
 from boundary_forest.reference.forgetting import Lifetimes
-from boundary_forest.session.recording import MOST_IMPORTANCES, Recorder
-from boundary_forest.session.report import page
-from boundary_forest.session.report.importances import column_importances
+from boundary_forest.report import page
+from boundary_forest.report.importances import column_importances
+from boundary_forest.session.history_recorder import MOST_IMPORTANCES, HistoryRecorder
 
 N_TREES = STREAMS["n_estimators"]
 
@@ -185,9 +185,9 @@ def test_the_report_says_how_often_weights_were_looked_at(kept, when):
 
 
 def test_importances_of_a_long_stream_are_kept_evenly_and_not_all():
-    recorder = Recorder()
+    recorder = HistoryRecorder()
     for thousands in range(1, 1000):
-        recorder.weigh(Weighed(thousands * 1000 + 7))
+        recorder.add_importances(Weighed(thousands * 1000 + 7))
     rows = [rows for rows, _ in recorder.importances(Weighed(10**6))]
     assert len(rows) <= MOST_IMPORTANCES + 1
     assert rows[0] == 1000

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from boundary_forest.frames.vectors import VectorColumns
+from boundary_forest.frames.vector_columns import VectorColumns
 
 KINDS = {
     "float16": pa.float16(),

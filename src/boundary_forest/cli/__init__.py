@@ -1,7 +1,7 @@
 """The command line, ``boundary-forest``.
 
 Each command is a file of this folder, which is imported when the command is named: numpy, pyarrow
-and scikit-learn take seconds, and ``--help`` needs none of them. ``running.py`` is the shell around
+and scikit-learn take seconds, and ``--help`` needs none of them. ``job.py`` is the shell around
 a session that ``stream``, ``fit`` and ``predict`` share. The packages it needs are those of the
 ``cli`` extra, so nothing here imports them before :func:`main` has looked for them.
 """

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from sklearn.datasets import load_digits
 
+from boundary_forest.cli.job import Job
 from boundary_forest.cli.options import finish
-from boundary_forest.cli.running import Job
-from boundary_forest.session import Settings
+from boundary_forest.session import SessionSettings
 
 TARGET = "digit"
 WARMUP = 200  # of 1,797 rows; the default would leave the forest little to show
@@ -42,7 +42,7 @@ def demo(
     finish(
         Job(
             str(source),
-            Settings(target=TARGET, scaling="none", warmup=WARMUP, threads=1),
+            SessionSettings(target=TARGET, scaling="none", warmup=WARMUP, threads=1),
             report=report,
             save=model,
             rows_per_s=ROWS_PER_S if watched else None,

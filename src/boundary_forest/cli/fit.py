@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from boundary_forest.cli import options as o
-from boundary_forest.cli.running import Job
-from boundary_forest.session import Settings
+from boundary_forest.cli.job import Job
+from boundary_forest.session import SessionSettings
 
 
 def fit(
@@ -49,7 +49,7 @@ def fit(
     threads: o.Threads = 1,
 ) -> None:
     """Learn all rows without predicting them, and save the model."""
-    settings = Settings(
+    settings = SessionSettings(
         target=target,
         features=o.listed(features),
         drop=o.listed(drop) or (),

@@ -12,16 +12,21 @@ from rich.text import Text
 
 from boundary_forest import BoundaryForestNeighbors
 from boundary_forest.cli import options as o
-from boundary_forest.cli.counting import Counter
-from boundary_forest.cli.index_files import IndexFile, save_index
-from boundary_forest.cli.running import Job
-from boundary_forest.cli.vectors import Vectors, VectorSource, console_on, watching
+from boundary_forest.cli.display import RowCounter
+from boundary_forest.cli.index_io import (
+    IndexFile,
+    VectorBatch,
+    VectorSource,
+    save_index,
+)
+from boundary_forest.cli.job import Job
+from boundary_forest.cli.terminal import console_on, stoppable
 from boundary_forest.estimators.engine_constants import GRAPH
 from boundary_forest.estimators.metrics import canonical
-from boundary_forest.frames.vectors import VectorColumns
-from boundary_forest.session import Settings
-from boundary_forest.session.problems import StreamError
-from boundary_forest.session.wording import count, counted, duration, rate, size
+from boundary_forest.frames.vector_columns import VectorColumns
+from boundary_forest.report.formatting import count, counted, duration, rate, size
+from boundary_forest.session import SessionSettings
+from boundary_forest.sources.row_batch import StreamError
 
 _DEFAULTS = BoundaryForestNeighbors()
 
@@ -103,14 +108,14 @@ def index(
         to = save or into
         if to is None:
             raise StreamError("use --save FILE to create an index, or --into INDEX to add to one")
-        Job(source, Settings(), save=to).check()
+        Job(source, SessionSettings(), save=to).check()
         old = None if into is None else _opened(into, given, id_column)
         forest = (
             BoundaryForestNeighbors(**{"random_state": 0} | given) if old is None else old.forest
         )
         forest.set_params(n_jobs=threads)
         before = 0 if old is None else forest.stats()["examples_stored"]
-        with watching() as stopped:
+        with stoppable() as stopped:
             rows = VectorSource(
                 source,
                 format,
@@ -123,7 +128,7 @@ def index(
                 stopped=stopped,
             )
             console, adding = console_on(), _Adding(forest, rows.name, dtype, is_new=old is None)
-            with Counter(console, rows.total, "indexed", as_json=as_json) as counter:
+            with RowCounter(console, rows.total, "indexed", as_json=as_json) as counter:
                 for batch in rows:
                     adding.add(batch)
                     counter.add(len(batch.numbers) + len(batch.bad))
@@ -131,24 +136,24 @@ def index(
                         break
             if rows.columns is None or adding.n == 0:
                 raise StreamError(f"{rows.name} has no rows to index")
-            said = _summary(forest, rows.columns, counter)
+            lines = _summary(forest, rows.columns, counter)
             added = forest.stats()["examples_stored"] - before
             if old is not None:
-                said["added"] = f"{count(added)}, {count(adding.n - added)} replaced"
+                lines["added"] = f"{count(added)}, {count(adding.n - added)} replaced"
                 if into is not None and to.resolve() == into.resolve():
                     old.check_unchanged()
             attachments = {} if old is None else old.attachments
             save_index(forest, to, rows.columns.names, attachments)
             if rows.left_out:
-                said["skipped"] = counted(rows.left_out, "row")
-            said["saved"] = f"{to}, {size(to.stat().st_size)}"
+                lines["skipped"] = counted(rows.left_out, "row")
+            lines["saved"] = f"{to}, {size(to.stat().st_size)}"
             if stopped():
-                said["stopped"] = f"after row {count(counter.rows)}"
+                lines["stopped"] = f"after row {count(counter.rows)}"
             if as_json:
                 figures = {"added": added, "replaced": adding.n - added, "left_out": rows.left_out}
                 counter.say("end", _figures(forest, to) | figures, "")
             else:
-                console.print(_table(said))
+                console.print(_table(lines))
             return 0 if stopped.signal is None else 128 + stopped.signal
 
     o.exit_with(work)
@@ -199,7 +204,7 @@ class _Adding:
         self._replaces = not is_new and forest.search == GRAPH
         self._ids: set[Any] = set()  # of the source so far, if it may have others' ids
 
-    def add(self, batch: Vectors) -> None:
+    def add(self, batch: VectorBatch) -> None:
         if len(batch.X) == 0:
             return
         X, ids = batch.X, batch.ids
@@ -226,7 +231,7 @@ class _Adding:
 
 
 def _summary(
-    forest: BoundaryForestNeighbors, columns: VectorColumns, counter: Counter
+    forest: BoundaryForestNeighbors, columns: VectorColumns, counter: RowCounter
 ) -> dict[str, str]:
     fitted = forest.fitted
     assert fitted is not None
@@ -254,10 +259,10 @@ def _figures(forest: BoundaryForestNeighbors, save: Path) -> dict[str, Any]:
     }
 
 
-def _table(said: dict[str, str]) -> Table:
+def _table(lines: dict[str, str]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in said.items():
+    for name, value in lines.items():
         table.add_row(name, Text(value))
     return table

@@ -46,7 +46,7 @@ def _columns(described: dict[str, Any]) -> dict[str, str]:
         return {}
     try:
         from boundary_forest.frames.columns import Columns
-        from boundary_forest.frames.describing import describe as describe_columns
+        from boundary_forest.frames.description import describe as describe_columns
 
         lines = describe_columns(Columns.from_json(described["frame"]))
     except (KeyError, TypeError, ValueError) as error:

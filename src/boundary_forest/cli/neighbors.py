@@ -1,7 +1,5 @@
 """``boundary-forest neighbors``: the nearest vectors of an index, for each row of a file."""
 
-import csv
-import io
 import json
 import sys
 import warnings
@@ -13,12 +11,16 @@ import typer
 
 from boundary_forest import BoundaryForestNeighbors
 from boundary_forest.cli import options as o
-from boundary_forest.cli.answers import naming
-from boundary_forest.cli.counting import Counter
-from boundary_forest.cli.index_files import IndexFile
-from boundary_forest.cli.running import discard_output
-from boundary_forest.cli.vectors import SEVERAL, Vectors, VectorSource, console_on, watching
-from boundary_forest.session.problems import StreamError
+from boundary_forest.cli.display import RowCounter
+from boundary_forest.cli.index_io import (
+    SEVERAL,
+    IndexFile,
+    VectorBatch,
+    VectorSource,
+)
+from boundary_forest.cli.prediction_file import csv_lines
+from boundary_forest.cli.terminal import console_on, discard_output, naming_file, stoppable
+from boundary_forest.sources.row_batch import StreamError
 
 NEIGHBORS = 10
 
@@ -82,7 +84,7 @@ def neighbors(
         if output != "-" and Path(output).resolve() in (index.resolve(), Path(source).resolve()):
             raise StreamError(f"--output {output}: this file is an input, and would be overwritten")
         with ExitStack() as stack:
-            stopped = stack.enter_context(watching())
+            stopped = stack.enter_context(stoppable())
             rows = VectorSource(
                 source,
                 format,
@@ -94,17 +96,17 @@ def neighbors(
                 skip=on_error == "skip",
                 stopped=stopped,
             )
-            answers = stack.enter_context(_AnswerFile(output, with_ids=id_column is not None))
+            answers = stack.enter_context(_NeighborFile(output, with_ids=id_column is not None))
             # A bar among answers on the same terminal would be in their way.
             quiet = not as_json and (output == "-" or not sys.stderr.isatty())
             console = console_on(sys.stderr)
             counter = stack.enter_context(
-                Counter(console, rows.total, "answered", as_json=as_json, quiet=quiet)
+                RowCounter(console, rows.total, "answered", as_json=as_json, quiet=quiet)
             )
             try:
                 for batch in rows:
                     for part in _parts(batch):
-                        answers.add(part, *_asked(forest, part, k, beam, exact=exact))
+                        answers.add(part, *_neighbors_of(forest, part, k, beam, exact=exact))
                         counter.add(len(part.numbers))
                         if stopped():
                             return 128 + int(stopped.signal or 0)
@@ -119,12 +121,12 @@ def neighbors(
     o.exit_with(work)
 
 
-def _parts(batch: Vectors) -> list[Vectors]:
+def _parts(batch: VectorBatch) -> list[VectorBatch]:
     """Return a batch in parts, after each of which a run may stop."""
     if len(batch.X) == 0:
         return []
     return [
-        Vectors(
+        VectorBatch(
             batch.X[begin : begin + SEVERAL],
             None if batch.ids is None else batch.ids[begin : begin + SEVERAL],
             batch.numbers[begin : begin + SEVERAL],
@@ -134,8 +136,8 @@ def _parts(batch: Vectors) -> list[Vectors]:
     ]
 
 
-def _asked(
-    forest: BoundaryForestNeighbors, part: Vectors, k: int, beam: int | None, *, exact: bool
+def _neighbors_of(
+    forest: BoundaryForestNeighbors, part: VectorBatch, k: int, beam: int | None, *, exact: bool
 ) -> tuple[list[list[Any]], list[list[float]]]:
     try:
         with warnings.catch_warnings():
@@ -147,7 +149,7 @@ def _asked(
     return names.tolist(), distances.tolist()
 
 
-class _AnswerFile:
+class _NeighborFile:
     """A file of neighbours; ``-`` is standard output.
 
     It is opened, and what was in it lost, when there is something to write.
@@ -159,14 +161,14 @@ class _AnswerFile:
         self._with_ids = with_ids
         self._file: TextIO | None = None  # None: standard output, or nothing was written yet
 
-    def __enter__(self) -> "_AnswerFile":
+    def __enter__(self) -> "_NeighborFile":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: Any) -> None:
         if kind is None:
             self._write("")  # of no rows, too
         if self._file is not None:
-            with naming(self._path):
+            with naming_file(self._path):
                 self._file.close()
 
     def _opened(self) -> TextIO:
@@ -174,20 +176,20 @@ class _AnswerFile:
 
     def _write(self, text: str) -> None:
         if self._path == "-":
-            with naming("standard output"):
+            with naming_file("standard output"):
                 sys.stdout.write(text)
                 sys.stdout.flush()
             return
-        with naming(self._path):
+        with naming_file(self._path):
             if self._file is None:
                 self._file = self._opened()
                 ids = ["id"] if self._with_ids else []
                 names = ["row", *ids, "rank", "neighbor", "distance", "error"]
-                self._file.write(_csv_lines([names]) if self._csv else "")
+                self._file.write(csv_lines([names]) if self._csv else "")
             self._file.write(text)
             self._file.flush()
 
-    def add(self, part: Vectors, names: list[list[Any]], distances: list[list[float]]) -> None:
+    def add(self, part: VectorBatch, names: list[list[Any]], distances: list[list[float]]) -> None:
         """Write the neighbours of some rows."""
         lines: list[list[Any]] = []
         for i, number in enumerate(part.numbers.tolist()):
@@ -199,20 +201,14 @@ class _AnswerFile:
             record = {"row": number} | ({"id": own[0]} if own else {})
             record |= {"neighbors": names[i], "distances": distances[i]}
             lines.append([json.dumps(record, ensure_ascii=False) + "\n"])
-        self._write(_csv_lines(lines) if self._csv else "".join(line[0] for line in lines))
+        self._write(csv_lines(lines) if self._csv else "".join(line[0] for line in lines))
 
     def refuse(self, bad: dict[int, str]) -> None:
         """Write why rows have no neighbours."""
         for number, why in sorted(bad.items()):
             if self._csv:
                 blank = [""] * (4 if self._with_ids else 3)
-                self._write(_csv_lines([[number, *blank, why]]))
+                self._write(csv_lines([[number, *blank, why]]))
             else:
                 record = {"row": number, "neighbors": None, "error": why}
                 self._write(json.dumps(record, ensure_ascii=False) + "\n")
-
-
-def _csv_lines(records: list[list[Any]]) -> str:
-    text = io.StringIO(newline="")
-    csv.writer(text).writerows(records)
-    return text.getvalue()

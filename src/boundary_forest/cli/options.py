@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from boundary_forest import ModelFileError
-from boundary_forest.cli.running import Job, run
+from boundary_forest.cli.job import Job, run
 from boundary_forest.estimators.engine_constants import (
     ELEMENT_TYPES,
     LONGEST_LIFETIME,
@@ -22,12 +22,12 @@ from boundary_forest.estimators.engine_constants import (
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.estimators.lifetimes import checked_lifetimes
 from boundary_forest.estimators.metrics import ALIASES, canonical
+from boundary_forest.frames.column_errors import ColumnError
 from boundary_forest.frames.columns import MISSING, SCALES
 from boundary_forest.frames.dialect import Dialect
-from boundary_forest.frames.problems import ColumnError
-from boundary_forest.session.problems import StreamError
 from boundary_forest.session.settings import WARMUP
-from boundary_forest.session.sources import FORMATS
+from boundary_forest.sources import FORMATS
+from boundary_forest.sources.row_batch import StreamError
 
 _NAME = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>[^,\s](?:[^,]*[^,\s])?))\s*(?:,|$)')
 _INDEX_METRICS = sorted({*METRICS, *ALIASES} - {"minkowski"})

@@ -1,6 +1,6 @@
 """Show a session on the terminal: a live panel.
 
-The panel is laid out anew for every frame from the terminal's size: blocks of lines in order of
+The panel is laid out again for every frame from the terminal's size: blocks of lines in order of
 importance, of which as many are shown as fit. It is never wider or higher than the terminal.
 """
 
@@ -33,8 +33,7 @@ from boundary_forest.cli.summary import (
     time_left,
     title,
 )
-from boundary_forest.session.progress import Snapshot
-from boundary_forest.session.wording import (
+from boundary_forest.report.formatting import (
     count,
     duration,
     number,
@@ -44,6 +43,7 @@ from boundary_forest.session.wording import (
     score,
     size,
 )
+from boundary_forest.session.history import SessionSnapshot
 
 ACCENT, WARNING = "cyan", "yellow"
 GUTTER = 14  # cells to the left of the chart
@@ -72,7 +72,7 @@ class LivePanel:
     ) -> None:
         self._stop()
 
-    def update(self, snapshot: Snapshot) -> None:
+    def update(self, snapshot: SessionSnapshot) -> None:
         """Show this state."""
         value = snapshot.recent_error if snapshot.task == "classify" else snapshot.recent_mae
         if value is not None and math.isfinite(value):
@@ -110,7 +110,7 @@ class LivePanel:
 class Frame:
     """One frame of the panel, in as much room as the console has."""
 
-    def __init__(self, snapshot: Snapshot, track: Sequence[tuple[int, float]]) -> None:
+    def __init__(self, snapshot: SessionSnapshot, track: Sequence[tuple[int, float]]) -> None:
         self.snapshot = snapshot
         self.track = track
 
@@ -204,11 +204,11 @@ def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
-def _measure(snapshot: Snapshot) -> str:
+def _measure(snapshot: SessionSnapshot) -> str:
     return "error" if snapshot.task == "classify" else "MAE"
 
 
-def _figures(snapshot: Snapshot) -> list[tuple[str, str]]:
+def _figures(snapshot: SessionSnapshot) -> list[tuple[str, str]]:
     """Return the label and value of each tile, the most important first."""
     quality: list[tuple[str, str]] = []
     if snapshot.predicting and snapshot.task == "classify":
@@ -228,7 +228,7 @@ def _figures(snapshot: Snapshot) -> list[tuple[str, str]]:
     ]
 
 
-def _measures(snapshot: Snapshot, width: int) -> list[Text]:
+def _measures(snapshot: SessionSnapshot, width: int) -> list[Text]:
     """Return the other measures, as many in a line as fit."""
     lines: list[Text] = []
     for name, value in measures(snapshot).items():
@@ -240,7 +240,7 @@ def _measures(snapshot: Snapshot, width: int) -> list[Text]:
     return [cut(line, width) for line in lines]
 
 
-def _rows_line(snapshot: Snapshot, width: int, ascii_only: bool) -> Text:
+def _rows_line(snapshot: SessionSnapshot, width: int, ascii_only: bool) -> Text:
     """Return rows and time, with a bar between them if the total is known."""
     share = share_of_rows(snapshot)
     if share is None:
@@ -273,7 +273,7 @@ def _tiles(figures: list[tuple[str, str]], width: int) -> list[Text]:
     return lines
 
 
-def _notes(snapshot: Snapshot, width: int) -> list[Text]:
+def _notes(snapshot: SessionSnapshot, width: int) -> list[Text]:
     text = Text.assemble((forest(snapshot), LABEL))
     for exception in exceptions(snapshot):
         text.append("  ")
@@ -281,11 +281,11 @@ def _notes(snapshot: Snapshot, width: int) -> list[Text]:
     return [cut(text, width)]
 
 
-def _choices(snapshot: Snapshot, width: int) -> list[Text]:
+def _choices(snapshot: SessionSnapshot, width: int) -> list[Text]:
     return [cut(Text(printable(choice), LABEL), width) for choice in snapshot.choices]
 
 
-def _aside(snapshot: Snapshot, width: int) -> list[Text]:
+def _aside(snapshot: SessionSnapshot, width: int) -> list[Text]:
     """Return the choices in a column, wrapped, with an empty line between them."""
     console = Console(width=width)
     lines: list[Text] = []

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from boundary_forest.cli import options as o
-from boundary_forest.cli.running import Job
-from boundary_forest.session import Settings
+from boundary_forest.cli.job import Job
+from boundary_forest.session import SessionSettings
 
 
 def predict(
@@ -37,7 +37,7 @@ def predict(
     o.finish(
         Job(
             source,
-            Settings(
+            SessionSettings(
                 id=id_column,
                 load=model,
                 threads=threads,

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from boundary_forest.cli import options as o
-from boundary_forest.cli.running import Job
-from boundary_forest.session import Settings
+from boundary_forest.cli.job import Job
+from boundary_forest.session import SessionSettings
 
 
 def stream(
@@ -83,7 +83,7 @@ def stream(
     threads: o.Threads = 1,
 ) -> None:
     """Predict each row of a stream, then learn it, and report the error."""
-    settings = Settings(
+    settings = SessionSettings(
         target=target,
         features=o.listed(features),
         drop=o.listed(drop) or (),

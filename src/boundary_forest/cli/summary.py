@@ -1,4 +1,4 @@
-"""What is said of a session in words: a line while it runs, and a summary when it has ended."""
+"""A session in words: a line while it runs, and a summary when it has ended."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from boundary_forest.session.class_scores import ClassScore
-from boundary_forest.session.progress import History, Snapshot
-from boundary_forest.session.wording import (
+from boundary_forest.report.formatting import (
     count,
     counted,
     duration,
@@ -22,12 +20,14 @@ from boundary_forest.session.wording import (
     score,
     size,
 )
+from boundary_forest.session.class_measures import ClassScore
+from boundary_forest.session.history import History, SessionSnapshot
 
 LABEL, VALUE = "dim", "bold"
 LONGEST = 40  # characters of a class
 
 
-def plain_line(snapshot: Snapshot) -> str:
+def plain_line(snapshot: SessionSnapshot) -> str:
     """Return the figures in one line, for files and pipes."""
     share, left = share_of_rows(snapshot), time_left(snapshot)
     done = "" if share is None else f", {100 * share:.0f} %" + (f", {left}" if left else "")
@@ -42,7 +42,7 @@ def plain_line(snapshot: Snapshot) -> str:
     return "  ".join(parts)
 
 
-def rows_of(snapshot: Snapshot) -> str:
+def rows_of(snapshot: SessionSnapshot) -> str:
     """Return the number of rows, and of how many if that is known, or known about."""
     total = snapshot.total_rows
     of = "" if total is None else f" of {count(total)}"
@@ -51,13 +51,13 @@ def rows_of(snapshot: Snapshot) -> str:
     return f"{count(snapshot.rows)}{of} rows"
 
 
-def share_of_rows(snapshot: Snapshot) -> float | None:
+def share_of_rows(snapshot: SessionSnapshot) -> float | None:
     """Return the share of the rows that are done; None if their number is not known."""
     total = snapshot.total_rows or snapshot.about_rows
     return min(1.0, snapshot.rows / total) if total else None
 
 
-def time_left(snapshot: Snapshot) -> str:
+def time_left(snapshot: SessionSnapshot) -> str:
     """Return the time left at the speed so far; empty at the end, or if it is not known."""
     total = snapshot.total_rows or snapshot.about_rows or 0
     if snapshot.rows >= total or snapshot.rows_per_s <= 0:
@@ -65,7 +65,7 @@ def time_left(snapshot: Snapshot) -> str:
     return f"{duration((total - snapshot.rows) / snapshot.rows_per_s)} left"
 
 
-def _quality(snapshot: Snapshot) -> list[str]:
+def _quality(snapshot: SessionSnapshot) -> list[str]:
     if not snapshot.predicting:
         return []
     if snapshot.task == "classify":
@@ -79,7 +79,7 @@ def _quality(snapshot: Snapshot) -> list[str]:
     ]
 
 
-def measures(snapshot: Snapshot) -> dict[str, str]:
+def measures(snapshot: SessionSnapshot) -> dict[str, str]:
     """Return by name what answers are judged by besides the error, or besides MAE and R2."""
     if snapshot.error is not None:
         return {
@@ -115,7 +115,7 @@ def summary(console: Console, history: History) -> None:
     )
 
 
-def summary_rows(last: Snapshot, by_class: Sequence[ClassScore] = ()) -> dict[str, str]:
+def summary_rows(last: SessionSnapshot, by_class: Sequence[ClassScore] = ()) -> dict[str, str]:
     """Return the figures of the last state by name."""
     speed = f"{rate(last.rows_per_s)} per second"
     rows = {"rows": f"{count(last.rows)} in {duration(last.seconds)}, {speed}"}
@@ -136,7 +136,7 @@ def summary_rows(last: Snapshot, by_class: Sequence[ClassScore] = ()) -> dict[st
     return rows
 
 
-def _of_classes(last: Snapshot, by_class: Sequence[ClassScore]) -> dict[str, str]:
+def _of_classes(last: SessionSnapshot, by_class: Sequence[ClassScore]) -> dict[str, str]:
     majority, no_change = percent(last.majority_accuracy), percent(last.no_change_accuracy)
     rows = {
         "error": f"{percent(last.error)}; {percent(last.recent_error)} recently",
@@ -152,7 +152,7 @@ def _of_classes(last: Snapshot, by_class: Sequence[ClassScore]) -> dict[str, str
     return rows
 
 
-def forest(snapshot: Snapshot) -> str:
+def forest(snapshot: SessionSnapshot) -> str:
     """Return how many trees there are, and how large."""
     if not snapshot.trees:
         return "no trees yet"
@@ -161,7 +161,7 @@ def forest(snapshot: Snapshot) -> str:
     return f"{counted(snapshot.trees, 'tree')} of {nodes}{each}"
 
 
-def exceptions(snapshot: Snapshot) -> list[str]:
+def exceptions(snapshot: SessionSnapshot) -> list[str]:
     """Return the counts of unusual rows, if any."""
     kinds = (
         (snapshot.unlabelled, "unlabelled"),
@@ -171,7 +171,7 @@ def exceptions(snapshot: Snapshot) -> list[str]:
     return [f"{count(n)} {kind}" for n, kind in kinds if n]
 
 
-def title(snapshot: Snapshot) -> Text:
+def title(snapshot: SessionSnapshot) -> Text:
     """Return the source, and the task."""
     task = {"classify": "classification", "regress": "regression"}.get(snapshot.task, snapshot.task)
     return Text.assemble((printable(snapshot.source), "bold not dim"), (f" {task}", LABEL))

@@ -1,11 +1,12 @@
 """Forests that take raw rows: columns of numbers, text and booleans, as files and frames have them.
 
-``values.py``, ``numbers.py``, ``times.py`` and ``lists.py`` read a column, as far as its kind
-(``kinds.py``) and the text's dialect (``dialect.py``) say how. ``columns.py`` holds what columns
-mean and reads labels, ``positions.py`` turns rows into positions. ``options.py`` is what a user
-says, ``choosing.py`` decides the rest from the first rows, and ``describing.py`` tells it.
-``model.py`` is the forest that takes raw rows. All of it needs pyarrow, so the layers below do not
-import it, except ``boundary_forest.load`` when a file needs it.
+``arrow_columns.py`` and ``column_kinds.py`` read a column, as far as its kind and the text's
+dialect (``dialect.py``) say how. ``columns.py`` holds what columns mean and reads labels,
+``positions.py`` turns rows into positions. ``column_options.py`` is what a user has specified,
+``inference.py`` infers the rest from the first rows, and ``description.py`` describes it in plain
+lines. ``model.py`` is the forest that takes raw rows; ``vector_columns.py`` reads the vectors of an
+index. All of it needs pyarrow, so the layers below do not import it, except
+``boundary_forest.load`` when a file needs it.
 """
 
 try:

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from boundary_forest.estimators.element_type import LARGEST_INTEGER
 from boundary_forest.estimators.labels.class_table import as_given
+from boundary_forest.frames.arrow_columns import as_booleans, as_texts, columns_of
+from boundary_forest.frames.column_errors import Problem
+from boundary_forest.frames.column_kinds import BOOLEAN, NUMBER, TEXT, as_numbers, why_no_number
 from boundary_forest.frames.dialect import PLAIN, Dialect
 from boundary_forest.frames.features import Feature, number, one_of, text
-from boundary_forest.frames.kinds import BOOLEAN, NUMBER, TEXT
-from boundary_forest.frames.numbers import as_numbers, why_no_number
 from boundary_forest.frames.positions import (
     NEITHER,
     Encoder,
@@ -25,8 +26,6 @@ from boundary_forest.frames.positions import (
     column_in,
     report_values,
 )
-from boundary_forest.frames.problems import Problem
-from boundary_forest.frames.values import as_booleans, as_texts, columns_of
 
 INTEGER = "integer"
 CLASSIFY, REGRESS = "classify", "regress"

@@ -9,7 +9,7 @@ import codecs
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from boundary_forest.frames.problems import ColumnError
+from boundary_forest.frames.column_errors import ColumnError
 
 THOUSANDS = (",", ".", "'", "_", " ")
 

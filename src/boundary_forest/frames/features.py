@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Self
 
-from boundary_forest.frames.kinds import BOOLEAN, LIST, NUMBER, TEXT, TIME
+from boundary_forest.frames.column_kinds import BOOLEAN, LIST, NUMBER, TEXT, TIME
 
 
 @dataclass(frozen=True)

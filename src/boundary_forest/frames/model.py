@@ -16,11 +16,10 @@ from boundary_forest.estimators.classifier import BoundaryForestClassifier
 from boundary_forest.estimators.explanation import Explanation
 from boundary_forest.estimators.regressor import BoundaryForestRegressor
 from boundary_forest.files.restoring import FRAME
+from boundary_forest.frames.arrow_columns import as_table
+from boundary_forest.frames.column_errors import Problem, no_column
+from boundary_forest.frames.column_options import ColumnOptions
 from boundary_forest.frames.columns import CLASSIFY, Columns
-from boundary_forest.frames.naming import no_column
-from boundary_forest.frames.options import Options
-from boundary_forest.frames.problems import Problem
-from boundary_forest.frames.values import as_table
 
 _ESTIMATORS: dict[str, Any] = {
     CLASSIFY: BoundaryForestClassifier,
@@ -89,10 +88,10 @@ class FrameModel:
         **parameters
             Of the forest.
         """
-        from boundary_forest.frames.choosing import choose
+        from boundary_forest.frames.inference import choose
 
         table = as_table(rows)
-        columns = choose(table, Options(target=target))
+        columns = choose(table, ColumnOptions(target=target))
         return cls(empty_forest(columns.task, **parameters), columns).partial_fit(table)
 
     def __repr__(self) -> str:

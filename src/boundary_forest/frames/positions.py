@@ -18,14 +18,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from boundary_forest.frames.arrow_columns import (
+    as_booleans,
+    as_plain,
+    as_texts,
+    columns_of,
+    mask_of,
+)
+from boundary_forest.frames.column_errors import Problem
+from boundary_forest.frames.column_kinds import (
+    BOOLEAN,
+    NO_TIME,
+    NUMBER,
+    TIME,
+    as_lists,
+    as_times,
+    no_list,
+    numbers_in,
+    why_no_number,
+)
 from boundary_forest.frames.dialect import Dialect
 from boundary_forest.frames.features import Feature
-from boundary_forest.frames.kinds import BOOLEAN, NUMBER, TIME
-from boundary_forest.frames.lists import as_lists, no_list
-from boundary_forest.frames.numbers import numbers_in, why_no_number
-from boundary_forest.frames.problems import Problem
-from boundary_forest.frames.times import NO_TIME, as_times
-from boundary_forest.frames.values import as_booleans, as_plain, as_texts, columns_of, mask_of
 
 LARGEST = 1e18  # its square is a float32
 TOO_LARGE = "is too large compared with the earlier values"

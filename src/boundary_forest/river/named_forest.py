@@ -49,7 +49,7 @@ TARGET_WAYS_OUT = (
 )
 
 
-class Columns:
+class NamedColumns:
     """Which column a feature has, and dicts and frames as rows of numbers; never changed."""
 
     def __init__(self, names: Iterable[Hashable] = (), *, spare: bool) -> None:
@@ -61,12 +61,12 @@ class Columns:
         self._pick: Any = pick or (lambda x: [x[name] for name in self.of])
         self._pack_into: Any = struct.Struct(f"{len(self.of)}d").pack_into
 
-    def joined_by(self, names: Iterable[Hashable]) -> Columns:
+    def joined_by(self, names: Iterable[Hashable]) -> NamedColumns:
         """These columns, and further ones for those of the names that have none."""
         new = [name for name in names if name not in self.of]
         if not new:
             return self
-        return Columns([*self.of, *sorted(new, key=_natural_order)], spare=self.spare)
+        return NamedColumns([*self.of, *sorted(new, key=_natural_order)], spare=self.spare)
 
     def row(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
         """The features that have a column, as a matrix of one row."""
@@ -100,16 +100,18 @@ class NamedForest:
 
     Attributes
     ----------
-    columns : Columns
+    columns : NamedColumns
         As wide as the engine.
     """
 
     def __init__(self, estimator: BaseBoundaryForest, seed: int) -> None:
         self._estimator = estimator  # never fitted: it knows what its engine is made of
         self._seed = seed
-        self.columns = Columns(spare=_may_have_spare_columns(estimator))
+        self.columns = NamedColumns(spare=_may_have_spare_columns(estimator))
         self._engine = self._make_engine()
-        self._narrower: tuple[Columns, Any] | None = None  # from before a widening that may fail
+        self._narrower: tuple[NamedColumns, Any] | None = (
+            None  # from before a widening that may fail
+        )
 
     def row_to_learn(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
         """A row with all features of x, after making room for the new ones."""
@@ -218,7 +220,7 @@ class NamedForest:
         """The engine's memory, in bytes."""
         return int(self._engine.stats()["bytes"]["total"])
 
-    def _widen(self, columns: Columns) -> None:
+    def _widen(self, columns: NamedColumns) -> None:
         if columns.width > self.columns.width:
             if callable(self._estimator.metric):
                 self._narrower = (self.columns, self._engine.snapshot().state())
@@ -247,7 +249,7 @@ class NamedForest:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._estimator, self._seed = state["estimator"], state["seed"]
-        self.columns = Columns(state["names"], spare=_may_have_spare_columns(self._estimator))
+        self.columns = NamedColumns(state["names"], spare=_may_have_spare_columns(self._estimator))
         self._narrower = None
         self._engine = self._make_engine()
         self._engine.restore(state["engine"])

@@ -7,12 +7,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from boundary_forest.frames.kinds import NUMBER
+from boundary_forest.frames.column_kinds import NUMBER
 from boundary_forest.frames.model import FrameModel
-from boundary_forest.session.class_scores import as_text
-from boundary_forest.session.deciding import Decision
+from boundary_forest.session.class_measures import as_text
 from boundary_forest.session.events import Answered
-from boundary_forest.session.progress import HardExample
+from boundary_forest.session.history import HardExample
+from boundary_forest.session.vote_breakdown import VoteBreakdown
 
 KEPT_ENDS = 8  # examples of a decision whose columns are kept, the weightiest
 
@@ -93,7 +93,7 @@ def hard_example(
     assert rows.y is not None
     assert rows.answers is not None
     row = rows.table.slice(i, 1).to_pylist()[0]
-    answer, decision = rows.answers[i], _decision(rows, i, model)
+    answer, votes = rows.answers[i], _votes_for(rows, i, model)
     return HardExample(
         row=int(rows.numbers[i]),
         true=as_text(rows.y[i]),
@@ -102,8 +102,8 @@ def hard_example(
         residual=float(answer - rows.y[i]) if rows.confidence is None else None,
         features=_texts({name: row[name] for name in columns if name in row}),
         shares=_shares(rows, i),
-        decision=decision,
-        stored=examples.of([end.arrival for end in decision.ends[:KEPT_ENDS]]),
+        votes=votes,
+        stored=examples.of([end.arrival for end in votes.examples[:KEPT_ENDS]]),
         in_warmup=rows.arrival is None,
     )
 
@@ -117,14 +117,14 @@ def _shares(rows: Answered, i: int) -> tuple[tuple[str, float], ...]:
     return tuple((as_text(label), share) for label, share in ranked)
 
 
-def _decision(rows: Answered, i: int, model: FrameModel | None) -> Decision:
+def _votes_for(rows: Answered, i: int, model: FrameModel | None) -> VoteBreakdown:
     """Return what decided the answer to a row."""
     ends = rows.result.ends
     if model is None or rows.arrival is None:  # there are no trees yet
-        return Decision(()) if ends is None else Decision.of_row(ends, i).without_trees()
+        return VoteBreakdown(()) if ends is None else VoteBreakdown.of_row(ends, i).without_trees()
     if ends is None:  # nothing is learned, so that the forest is still what answered
-        return Decision.of_explanation(model.forest.explain(rows.X[i]))
-    return Decision.of_row(ends, i)
+        return VoteBreakdown.of_explanation(model.forest.explain(rows.X[i]))
+    return VoteBreakdown.of_row(ends, i)
 
 
 def _texts(row: Mapping[str, Any]) -> dict[str, str]:

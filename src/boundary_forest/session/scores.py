@@ -11,11 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundary_forest.frames.columns import CLASSIFY
-from boundary_forest.session.baselines import Baselines
-from boundary_forest.session.calibration import Calibration
-from boundary_forest.session.class_scores import ClassScores, names_of
-from boundary_forest.session.events import Answered, Refused
-from boundary_forest.session.predicting import Answers
+from boundary_forest.session.class_measures import Baselines, Calibration, ClassScores, names_of
+from boundary_forest.session.events import Answered, Answers, Refused
 
 RECENT = 1000  # answers
 MEASURES = (
@@ -85,7 +82,7 @@ class Scores:
         -------
         totals : ndarray of shape (n_rows + 1, 5), or None if none of them can be judged
             What the measures are made of, before these rows and after each of them. See
-            :mod:`boundary_forest.session.curves` for the columns.
+            :mod:`boundary_forest.session.quality_curve` for the columns.
         """
         self.rows += len(rows.numbers)
         self.unseen += rows.unseen

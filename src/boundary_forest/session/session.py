@@ -2,7 +2,7 @@
 
 It knows no terminal, no signal and no file format: the command line is one shell around it, which
 reads a source and shows the events, and a web service would be another. What to do is in its
-:class:`Settings`, when to stop is a function of the shell's.
+:class:`SessionSettings`, when to stop is a function of the shell's.
 """
 
 from __future__ import annotations
@@ -16,23 +16,22 @@ import numpy as np
 
 from boundary_forest.durable import DurableForest
 from boundary_forest.estimators.turnover import turnover_in
+from boundary_forest.frames.arrow_columns import as_table
+from boundary_forest.frames.column_errors import listed
 from boundary_forest.frames.columns import CLASSIFY
-from boundary_forest.frames.describing import describe
+from boundary_forest.frames.description import describe
 from boundary_forest.frames.dialect import PLAIN, Dialect
 from boundary_forest.frames.model import FrameModel
-from boundary_forest.frames.naming import listed
-from boundary_forest.frames.values import as_table
 from boundary_forest.session.events import Answered, Decided, Event, Refused
-from boundary_forest.session.learning import Learner
-from boundary_forest.session.opening import open_model
-from boundary_forest.session.pace import Pace, peak_memory
-from boundary_forest.session.problems import StreamError
-from boundary_forest.session.progress import History, Snapshot
-from boundary_forest.session.recording import Recorder
-from boundary_forest.session.retracing import Retraced
+from boundary_forest.session.history import History, SessionSnapshot, Throughput, peak_memory
+from boundary_forest.session.history_recorder import HistoryRecorder
+from boundary_forest.session.resume_check import ResumeCheck
+from boundary_forest.session.resume_state import PredictionLog
 from boundary_forest.session.scores import Scores
-from boundary_forest.session.settings import WARMUP, Settings
-from boundary_forest.session.sources.batches import Batch
+from boundary_forest.session.settings import WARMUP, SessionSettings
+from boundary_forest.session.starting_point import open_model
+from boundary_forest.session.stream_learner import StreamLearner
+from boundary_forest.sources.row_batch import RowBatch, StreamError
 
 
 def _never() -> bool:
@@ -47,18 +46,14 @@ class Session:
 
     Parameters
     ----------
-    settings : Settings
+    settings : SessionSettings
         What to do.
     name : str
-        What the rows' source is called in snapshots.
+        What the rows' source is called in snapshots, unless :meth:`begin` names it.
     stopped : callable
         Called between two events; true ends :meth:`take`.
     recording : bool
         Whether to gather what a report needs; see :meth:`history`.
-    delivered : callable or None
-        For a durable session, called before it learns more: brings what was made of the events so
-        far to the disk, and returns what should be recorded about it, a dict of int or None. A
-        session that is resumed has the last of these as ``answers``.
 
     Attributes
     ----------
@@ -71,13 +66,13 @@ class Session:
     resumed : int
         Number of rows of the source that earlier sessions have used up; they are skipped.
     answers : dict of int, or None
-        What ``delivered`` returned when the last event before those rows had been taken; None if
-        nothing was delivered.
+        What the file of predictions (see :meth:`begin`) recorded when the last event before those
+        rows had been taken; None if there was no such file.
 
     Examples
     --------
-    >>> from boundary_forest.session import Session, Settings
-    >>> with Session(Settings(target="kind", warmup=2)) as session:
+    >>> from boundary_forest.session import Session, SessionSettings
+    >>> with Session(SessionSettings(target="kind", warmup=2)) as session:
     ...     for row in [{"size": 1, "kind": "a"}, {"size": 9, "kind": "b"}, {"size": 8}]:
     ...         events = session.take_rows([row])
     >>> events[0].answers.tolist()
@@ -86,32 +81,30 @@ class Session:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: SessionSettings,
         *,
         name: str = "rows",
         stopped: Callable[[], bool] = _never,
         recording: bool = False,
-        delivered: Callable[[], dict[str, int] | None] | None = None,
     ) -> None:
         self.settings = settings
         self.name = name
-        self.total_rows: int | None = None  # of the source, if that is known
-        self.about_rows: int | None = None  # an estimate, if it is not
         self.choices: tuple[str, ...] = ()
-        self.delivered = delivered
+        self._total_rows: int | None = None
+        self._about_rows: int | None = None
         self._stopped = stopped
-        self._recorder = Recorder() if recording else None
-        self._learner: Learner | None = None
-        opened = open_model(settings)
-        self._opened, self._progress, self._lock = opened.model, opened.progress, opened.lock
+        self._recorder = HistoryRecorder() if recording else None
+        self._learner: StreamLearner | None = None
+        start = open_model(settings)
+        self._opened, self._state, self._lock = start.model, start.state, start.lock
         if self._opened is not None:
             self._opened.columns = replace(self._opened.columns, dialect=self.dialect)
-        self.resumed = self._progress.consumed
-        self.answers = self._progress.answers
-        self._retraced = Retraced(self._progress) if self.resumed else None
+        self.resumed = self._state.consumed
+        self.answers = self._state.answers
+        self._resume_check = ResumeCheck(self._state) if self.resumed else None
         self._taken = True  # whether the last event was made, and taken by whoever iterates
         self._rows_before = self.scores.rows
-        self._pace = Pace(self._rows_before)
+        self._throughput = Throughput(self._rows_before)
 
     def __enter__(self) -> Self:
         return self
@@ -129,12 +122,12 @@ class Session:
     @property
     def scores(self) -> Scores:
         """Counts and errors so far."""
-        return self._progress.scores
+        return self._state.scores
 
     @property
     def consumed(self) -> int:
         """The number of the last row that was used up."""
-        return self._progress.consumed
+        return self._state.consumed
 
     @property
     def target(self) -> str | None:
@@ -145,7 +138,8 @@ class Session:
     @property
     def id_column(self) -> str | None:
         """The column that identifies rows."""
-        return self._ready().options.id
+        columns = None if self.model is None else self.model.columns
+        return self.settings.id or (None if columns is None else columns.id)
 
     @property
     def dialect(self) -> Dialect:
@@ -163,7 +157,7 @@ class Session:
         """Whether earlier sessions have answered rows."""
         return self._rows_before > 0
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> SessionSnapshot:
         """Return the figures at this moment."""
         learner, scores, model = self._ready(), self.scores, self.model
         measures: dict[str, Any] = scores.measures(learner.task)
@@ -174,18 +168,18 @@ class Session:
             size = stats["bytes"]["total"]
             turnover = turnover_in(model.forest.fitted)
         planted = any(nodes)
-        return Snapshot(
+        return SessionSnapshot(
             source=self.name,
             task=learner.task,
             predicting=self.settings.predicting,
             rows=scores.rows,
-            total_rows=self.total_rows,
-            about_rows=self.about_rows,
+            total_rows=self._total_rows,
+            about_rows=self._about_rows,
             learned=scores.learned,
             unlabelled=scores.unlabelled,
             bad=scores.bad,
             unseen_categories=scores.unseen,
-            **self._pace.at(scores.rows),
+            **self._throughput.at(scores.rows),
             **measures,
             stored=stored,
             trees=len(nodes) if planted else 0,
@@ -216,8 +210,17 @@ class Session:
 
     # Rows
 
-    def begin(self, names: list[str] | None = None, *, default_target: str | None = None) -> None:
-        """Check the settings against the columns of a source before its first row.
+    def begin(
+        self,
+        names: list[str] | None = None,
+        *,
+        name: str | None = None,
+        total_rows: int | None = None,
+        about_rows: int | None = None,
+        default_target: str | None = None,
+        predictions: PredictionLog | None = None,
+    ) -> None:
+        """Describe the source before its first row; check the settings against its columns.
 
         The first rows call it if nobody did.
 
@@ -225,10 +228,19 @@ class Session:
         ----------
         names : list of str or None
             The columns; None if each row may have others.
+        name : str or None
+            What the source is called in snapshots.
+        total_rows, about_rows : int or None
+            Its number of rows if that is known, and an estimate if it is not.
         default_target : str or None
             The column to predict if neither the settings nor the model names one.
+        predictions : PredictionLog or None
+            The file that predictions are written to: a durable session brings it to the disk before
+            it learns more.
         """
         settings, model = self.settings, self.model
+        self.name = name or self.name
+        self._total_rows, self._about_rows = total_rows, about_rows
         target = self.target or default_target
         if target is None:
             hint = f"; the columns are {listed(names)}" if names else ""
@@ -244,21 +256,21 @@ class Session:
                 raise StreamError(
                     f"no column is left to predict {target!r} from: all others are dropped"
                 )
-        self._learner = Learner(
+        self._learner = StreamLearner(
             options,
             settings.forest_parameters(),
             warmup=settings.warmup or WARMUP,
             model=model,
-            progress=self._progress,
+            state=self._state,
             lock=self._lock,
             predicting=settings.predicting,
             learning=settings.learning,
-            delivered=lambda: self.answers if self.delivered is None else self.delivered(),
+            predictions=predictions,
             recorded=self._recorder is not None,
             cluster=settings.cluster,
         )
 
-    def take(self, batch: Batch) -> Iterator[Event]:
+    def take(self, batch: RowBatch) -> Iterator[Event]:
         """Answer and learn the rows of a batch, and yield what becomes of them.
 
         An event is yielded when its rows are learned, and on the disk if the session is durable.
@@ -267,15 +279,15 @@ class Session:
 
         Parameters
         ----------
-        batch : Batch
+        batch : RowBatch
             The rows, with their numbers in the source; those that are used up already are skipped.
 
         Yields
         ------
         event : Answered, Refused or Decided
         """
-        if self._retraced is not None:
-            self._retraced.take(self._ready(), batch, self.name)
+        if self._resume_check is not None:
+            self._resume_check.take(self._ready(), batch, self.name)
         yield from self._counted(self._ready().take(batch.from_row(self.resumed + 1)))
 
     def take_rows(self, rows: Any) -> list[Event]:
@@ -292,21 +304,23 @@ class Session:
         """
         table = as_table(rows)
         first = self.consumed + 1
-        return list(self.take(Batch(table, np.arange(first, first + len(table), dtype=np.int64))))
+        return list(
+            self.take(RowBatch(table, np.arange(first, first + len(table), dtype=np.int64)))
+        )
 
     def finish(self) -> Iterator[Event]:
         """End the warm-up if it has not ended, and yield what becomes of its rows.
 
-        A durable session that is stopped in its warm-up does not: it starts anew, so that columns
+        A durable session that is stopped in its warm-up does not: it starts again, so that columns
         are decided from as many rows as if it had not been stopped.
         """
-        if self._retraced is not None and not self._stopped():
-            self._retraced.finish(self.name)
+        if self._resume_check is not None and not self._stopped():
+            self._resume_check.finish(self.name)
         restarts = self.settings.durable is not None and not self.settings.live
         if not (restarts and self._stopped()):
             yield from self._counted(self._ready().finish())
 
-    def _ready(self) -> Learner:
+    def _ready(self) -> StreamLearner:
         if self._learner is None:
             self.begin()
         assert self._learner is not None
@@ -323,7 +337,7 @@ class Session:
             else:
                 totals = self.scores.add(event)
                 if self._recorder is not None:
-                    self._recorder.judge(event.task, totals, self.scores.rows)
+                    self._recorder.add_quality(event.task, totals, self.scores.rows)
                 self._record(event)
             yield event
             taken = True
@@ -337,9 +351,9 @@ class Session:
         columns = self._ready().options.feature_names(event.table.column_names)
         self._recorder.add(event, self.model, columns)
         if self.model is not None:
-            self._recorder.weigh(self.model)
-        if self._recorder.wants(self.scores.rows):
-            self._recorder.see(self.snapshot())
+            self._recorder.add_importances(self.model)
+        if self._recorder.snapshot_due(self.scores.rows):
+            self._recorder.add_snapshot(self.snapshot())
 
     # What is kept
 

@@ -8,23 +8,23 @@ from typing import Any
 
 from boundary_forest.estimators.adaptive import FOR_STREAMS, FOR_TABLES
 from boundary_forest.estimators.fitted import ADAPTIVE_PARAMETERS
+from boundary_forest.frames.column_kinds import NUMBER, TEXT
+from boundary_forest.frames.column_options import ColumnOptions
 from boundary_forest.frames.columns import Columns
 from boundary_forest.frames.dialect import PLAIN, Dialect
-from boundary_forest.frames.kinds import NUMBER, TEXT
-from boundary_forest.frames.options import Options
-from boundary_forest.session.problems import StreamError
+from boundary_forest.sources.row_batch import StreamError
 
 WARMUP = 1000
 
 
 @dataclass(frozen=True)
-class Settings:
+class SessionSettings:
     """The settings of a session; None where nothing was specified.
 
     Parameters
     ----------
     target, features, drop, id, task, scaling, missing, numbers, categories
-        About columns; see :class:`boundary_forest.frames.options.Options`.
+        About columns; see :class:`boundary_forest.frames.column_options.ColumnOptions`.
     dialect : Dialect
         How text is written. Where nothing is specified, an existing model has it as it was.
     warmup : int or None
@@ -87,9 +87,9 @@ class Settings:
             )
         return parameters
 
-    def options(self, target: str) -> Options:
+    def options(self, target: str) -> ColumnOptions:
         """Return the options about the columns of a new model."""
-        return Options(
+        return ColumnOptions(
             target=target,
             features=self.features,
             drop=self.drop,
@@ -102,7 +102,7 @@ class Settings:
             dialect=self.dialect,
         )
 
-    def options_for(self, columns: Columns) -> Options:
+    def options_for(self, columns: Columns) -> ColumnOptions:
         """Return the options that an existing model has; ours must not contradict them."""
         for name in ("target", "task", "scaling", "missing"):
             given, kept = getattr(self, name), getattr(columns, name)
@@ -112,7 +112,7 @@ class Settings:
                     f"{given!r}"
                 )
         self._check_kinds({feature.name: feature.kind for feature in columns.features})
-        return Options(
+        return ColumnOptions(
             target=columns.target,
             features=tuple(feature.name for feature in columns.features),
             id=self.id or columns.id,

@@ -15,15 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.frames.choosing import choose
+from boundary_forest.frames.arrow_columns import as_plain, as_texts, columns_of, is_list, joined
+from boundary_forest.frames.column_errors import NothingYetError, Problem
+from boundary_forest.frames.column_options import ColumnOptions
 from boundary_forest.frames.columns import CLASSIFY, Columns, Labels
+from boundary_forest.frames.inference import choose
 from boundary_forest.frames.model import empty_forest
-from boundary_forest.frames.options import Options
 from boundary_forest.frames.positions import Positions
-from boundary_forest.frames.problems import NothingYetError, Problem
-from boundary_forest.frames.values import as_plain, as_texts, columns_of, is_list, joined
-from boundary_forest.session.events import Answered, Event, Refused
-from boundary_forest.session.predicting import predict, predict_then_learn
+from boundary_forest.session.events import Answered, Event, Refused, predict, predict_then_learn
 
 MOST_ENDS = 1 << 20  # of a call; the nearest row comes once for each tree that there could be
 MANY_TABLES = 16  # more of them, of a row each, would take long to concatenate in the end
@@ -57,7 +56,7 @@ class WarmUp:
 
     def __init__(
         self,
-        options: Options,
+        options: ColumnOptions,
         rows: int,
         parameters: dict[str, Any],
         *,
