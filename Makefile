@@ -27,38 +27,38 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 # FAST=1 does not pace it.
-demo: $(VENV)/.installed-cli ## learn scikit-learn's digits as a stream, watch the error, get a report
+demo: $(VENV)/.installed-cli ## learn handwritten digits as a stream, and write a report
 	$(BIN)/boundary-forest demo $(if $(FAST),--fast)
 
-test: $(VENV)/.installed-dev ## the Python tests, on all cores
+test: $(VENV)/.installed-dev ## run the Python tests on all cores
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
-lint: $(VENV)/.installed-dev ## style, types, layout of the C++ code, and who may import whom
+lint: $(VENV)/.installed-dev ## check style, types, C++ layout and imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(CPP_FILES)
 	$(BIN)/lint-imports --no-logo
 
-format: $(VENV)/.installed-dev ## lay out Python and C++ code, and mend what ruff can
+format: $(VENV)/.installed-dev ## format Python and C++ code, and fix what ruff can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CPP_FILES)
 
 # SECTIONS=mnist, or several in quotes, runs those alone.
-bench: $(VENV)/.installed-bench ## times, errors and memory beside FAISS, hnswlib, USearch, scikit-learn and River
+bench: $(VENV)/.installed-bench ## measure times, errors and memory compared with FAISS, hnswlib, USearch, scikit-learn and River
 	$(BIN)/python -m benchmarks $(SECTIONS)
 
-bench-smoke: $(VENV)/.installed-bench ## the same on little data: fails on a wrong answer, never on a time
+bench-smoke: $(VENV)/.installed-bench ## the same on little data: fails on a wrong prediction, never on a time
 	$(BIN)/python -m benchmarks --smoke $(SECTIONS)
 
 # SCALE=full is the paper's sizes, and takes hours.
 SCALE ?= quick
-paper: $(VENV)/.installed-paper ## the paper's tables, figures and claims, each with a verdict
+paper: $(VENV)/.installed-paper ## reproduce the tables, figures and claims of the paper
 	$(BIN)/python -m paper run all --scale $(SCALE)
 
 # The engine's own tests, without Python, under each group of sanitizers that can live together.
-sanitize: $(VENV)/.tools ## the engine's tests under the address, undefined and thread sanitizers
+sanitize: $(VENV)/.tools ## run the engine's tests under the address, undefined and thread sanitizers
 	@set -e; for kind in address,undefined thread; do \
 	  echo "== sanitizers: $$kind"; tree=build/sanitize-$${kind%,*}; \
 	  $(BIN)/cmake -S . -B $$tree -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
@@ -72,7 +72,7 @@ sanitize: $(VENV)/.tools ## the engine's tests under the address, undefined and 
 # Damaged model files, loaded by an extension that is built with the address sanitizer. Without site, so that the
 # installed package does not come first.
 FUZZ_TREE := build/sanitize-address
-fuzz: $(VENV)/.installed-dev ## 20,000 damaged model files (MUTATIONS=n for others) under the address sanitizer
+fuzz: $(VENV)/.installed-dev ## load 20,000 damaged model files (MUTATIONS=n) under the address sanitizer
 	$(BIN)/cmake -S . -B $(FUZZ_TREE) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
 	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBOUNDARY_FOREST_TESTS=ON -DBOUNDARY_FOREST_SANITIZE=address,undefined \
 	  -DSKBUILD=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python

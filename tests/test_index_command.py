@@ -70,7 +70,7 @@ def test_neighbours_of_lists_are_told_by_id(run, tmp_path, name, fixed):
     queries = write(vectors(QUERIES, list(range(30)), fixed=fixed), tmp_path / f"q{name[1:]}")
     code, out, _ = run("index", source, "--id", "id", "--save", tmp_path / "index.bf")
     assert code == 0
-    assert "400 of 6 float" in out
+    assert "400 with 6 float" in out
     assert "from 'embedding', with ids from 'id'" in out
     code, out, _ = run("neighbors", tmp_path / "index.bf", queries, "-k", 5, "--id", "id")
     assert code == 0
@@ -109,7 +109,7 @@ def test_columns_of_numbers_are_positions_whatever_their_order(run, tmp_path):
     source = write(table, tmp_path / "v.parquet")
     code, out, _ = run("index", source, "--id", "id", "--save", tmp_path / "index.bf")
     assert code == 0
-    assert "400 of 6 float32 from 6 columns" in out
+    assert "400 with 6 float32 values each, from 6 columns" in out
     turned = columns(QUERIES).select([f"x{i}" for i in reversed(range(6))])
     for name in ("q.parquet", "q.csv"):
         queries = write(turned, tmp_path / name)
@@ -126,7 +126,7 @@ def test_columns_can_be_named(run, tmp_path):
     assert "--vector" in err
     code, out, _ = run("index", source, "--save", tmp_path / "index.bf", "--vector", "other")
     assert code == 0
-    assert "of 2 float32 from 'other', numbered from 0" in out
+    assert "with 2 float32 values each, from 'other', numbered from 0" in out
     # The index knows its column: two of lists are no question for the queries.
     code, out, _ = run("neighbors", tmp_path / "index.bf", source, "-k", 1)
     assert [r["neighbors"] for r in answers(out)] == [[i] for i in range(400)]
@@ -144,7 +144,7 @@ def test_numbers_are_kept_as_the_source_has_them(run, tmp_path, kind, kept):
     pa.parquet.write_table(table, source)
     code, out, _ = run("index", source, "--save", tmp_path / "index.bf")
     assert code == 0
-    assert f"50 of 4 {kept} from" in out
+    assert f"50 with 4 {kept} values each, from" in out
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
@@ -153,7 +153,7 @@ def test_floats_are_rounded_on_request(run, tmp_path, dtype):
         vectors(RNG.normal(size=(50, 4)), IDS[:50], kind=pa.float64()), tmp_path / "v.arrow"
     )
     _, out, _ = run("index", source, "--save", tmp_path / "index.bf", "--dtype", dtype)
-    assert f"50 of 4 {dtype}" in out
+    assert f"50 with 4 {dtype}" in out
 
 
 def test_bytes_stay_bytes_on_request(run, tmp_path):
@@ -161,7 +161,7 @@ def test_bytes_stay_bytes_on_request(run, tmp_path):
     source = write(vectors(rows, IDS[:50], kind=pa.int64()), tmp_path / "v.arrow")
     code, out, _ = run("index", source, "--save", tmp_path / "index.bf", "--dtype", "int8")
     assert code == 0
-    assert "50 of 4 int8" in out
+    assert "50 with 4 int8" in out
     source = write(vectors(rows + 0.5, IDS[:50], kind=pa.float64()), tmp_path / "v.arrow")
     code, _, err = run("index", source, "--save", tmp_path / "other.bf", "--dtype", "int8")
     assert code != 0
@@ -208,7 +208,7 @@ def test_a_bad_row_is_named_or_left_out(run, tmp_path, case):
     options = ("--save", tmp_path / "index.bf", "--on-error", "skip", "--id", "n")
     code, out, err = run("index", source, *options)
     assert code == 0
-    assert "2 of 2 float64" in out
+    assert "2 with 2 float64" in out
     assert "1 row" in out
     assert "is skipped" in err
     code, out, _ = run("neighbors", tmp_path / "index.bf", source, "-k", 1, "--on-error", "skip")

@@ -33,7 +33,7 @@ def test_rows_are_added_and_known_ids_replaced(run, tmp_path, saved):
     code, out, _ = run("index", more, "--id", "id", "--into", saved)
     assert code == 0
     assert "40, 20 replaced" in out
-    assert "440 of 6 float32" in out
+    assert "440 with 6 float32" in out
     found = load(saved)
     same = BoundaryForestNeighbors(random_state=0).fit(X, ids=IDS).upsert(MORE, ids)
     assert found.stats()["examples_stored"] == 440

@@ -168,7 +168,7 @@ def test_a_durable_stream_goes_on_in_its_dialect(tmp_path):
 def test_the_kinds_of_an_existing_model_are_not_changed(tmp_path):
     source = german(tmp_path / "rows.csv")
     stream(source, "y", tmp_path, dialect=Dialect(encoding="latin-1", decimal=","))
-    with pytest.raises(StreamError, match="column 'b' as number, not text"):
+    with pytest.raises(StreamError, match="column 'b' as number, which cannot be changed to text"):
         run(job(source, load=tmp_path / "model.bf", categories=("b",)))
 
 

@@ -28,11 +28,11 @@ EXTRA = ("jinja2", "pyarrow", "rich", "typer")  # the packages of the ``cli`` ex
 COMMANDS = {  # and what they do, as their functions say
     "stream": "Predict each row of a stream, then learn it, and report the error.",
     "fit": "Learn all rows without predicting them, and save the model.",
-    "predict": "Predict rows with a saved model; known targets are compared, not learned.",
+    "predict": "Predict rows with a saved model, without learning them.",
     "index": "Build an index of vectors, or add vectors to an index.",
     "neighbors": "Find the nearest vectors in an index for each row.",
     "demo": "Predict and learn 1,797 handwritten digits one by one, and write a report.",
-    "info": "Show a model file: estimator, parameters, examples, trees and sizes.",
+    "info": "Show the estimator, parameters, examples, trees and sizes of a model file.",
     "verify": "Check a model file; exit code 0: intact, 1: damaged, 2: missing.",
 }
 

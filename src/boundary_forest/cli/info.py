@@ -21,7 +21,7 @@ def info(
     path: Annotated[Path, typer.Argument(help="A model file.", metavar="FILE")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Show a model file: estimator, parameters, examples, trees and sizes."""
+    """Show the estimator, parameters, examples, trees and sizes of a model file."""
     try:
         described = describe(path)
         columns = _columns(described)

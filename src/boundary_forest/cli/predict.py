@@ -33,7 +33,7 @@ def predict(
     as_json: o.Json = False,
     threads: o.Threads = 1,
 ) -> None:
-    """Predict rows with a saved model; known targets are compared, not learned."""
+    """Predict rows with a saved model, without learning them."""
     o.finish(
         Job(
             source,

@@ -41,7 +41,7 @@ def stream(
     as_json: o.Json = False,
     save: o.Save = None,
     load: Annotated[
-        Path | None, typer.Option(help="Continue to train this saved model.", metavar="FILE")
+        Path | None, typer.Option(help="Continue training this saved model.", metavar="FILE")
     ] = None,
     report: Annotated[
         Path | None,
