@@ -72,8 +72,8 @@ def test_other_columns_are_features_by_name(small_parts):
     [
         ({"image": X, "digit": Y}, "label", ValueError, "no column 'label'"),
         ({"digit": Y}, "digit", ValueError, "no features"),
-        ({"image": X, "digit": Y}, Y, TypeError, "names of the dataset's columns"),
-        ({"image": X[:0], "digit": Y[:0]}, "digit", ValueError, "without any row"),
+        ({"image": X, "digit": Y}, Y, TypeError, "must be column names"),
+        ({"image": X[:0], "digit": Y[:0]}, "digit", ValueError, "without rows"),
     ],
 )
 def test_what_is_no_dataset_of_examples_is_refused(columns, y, error, what, one_process):

@@ -44,7 +44,7 @@ def test_rows_that_are_infinitely_far_are_answered():
 def test_what_shards_cannot_tell_is_refused():
     forest = sharded().fit(X[:100], NAMES[:100])
     for ask in (forest.apply, lambda rows: forest.explain(rows[0])):
-        with pytest.raises(NotImplementedError, match="trees of its own"):
+        with pytest.raises(NotImplementedError, match="its own trees"):
             ask(X[:1])
 
 

@@ -10,7 +10,7 @@ except ModuleNotFoundError as error:
     if error.name != "ray":
         raise
     raise ModuleNotFoundError(
-        'boundary_forest.ray needs Ray: pip install "boundary-forest[ray]"', name="ray"
+        "boundary_forest.ray requires Ray: pip install 'boundary-forest[ray]'", name="ray"
     ) from error
 
 from boundary_forest.ray.checkpoint import ForestLostError

@@ -31,7 +31,7 @@ class ActorLostError(RuntimeError):
     """
 
     def __init__(self, actors: list[int]) -> None:
-        super().__init__(f"actors {actors} have died")
+        super().__init__(f"actors {actors} died")
         self.actors = actors
 
 
@@ -65,8 +65,8 @@ class Cluster:
         n = self.count() if self.n_actors is not None else min(n_trees, self.count())
         if n > n_trees:
             raise ValueError(
-                f"n_actors={n} is more than n_estimators={n_trees}, and an actor holds at least "
-                "one tree"
+                f"n_actors must be at most n_estimators={n_trees}, because each actor holds at "
+                f"least one tree, got {n}"
             )
         return ranges(n_trees, n)
 
@@ -117,7 +117,7 @@ class Part:
         if self._last and self._last[0] == call and seen == first + len(rows):
             return self._last[1]
         if seen != first:
-            raise RuntimeError(f"{seen} rows were learned here, and not {first}")
+            raise RuntimeError(f"this actor has learned {seen} rows instead of {first}")
         method = self._engine.ends_then_learn if ends else self._engine.learn
         said = method(rows, *arguments)
         self._last = (call, said)
@@ -296,9 +296,9 @@ class Crew:
             self.stop()
             raise RuntimeError(
                 f"{len(left)} of {len(self)} actors did not start within {LONGEST_START} s: the "
-                f"cluster has no room for n_actors={len(self)} with num_cpus="
-                f"{self._cluster.num_cpus:g} and resources={self._cluster.resources}; ask for "
-                "less, or close() other forests"
+                f"cluster has no room for n_actors={len(self)} with "
+                f"num_cpus={self._cluster.num_cpus:g} and resources={self._cluster.resources}: "
+                "request less, or close() other forests"
             )
 
     def __len__(self) -> int:

@@ -90,12 +90,13 @@ class ClusterMixin(BaseBoundaryForest):
         super().check_params()
         if callable(self.metric):
             raise ValueError(
-                f"metric must be the name of a metric on a cluster, got {self.metric!r}: other "
-                "processes cannot be trusted to have the same function"
+                "metric must be the name of a metric on a cluster, because other processes may "
+                f"not have the same function, got {self.metric!r}"
             )
         if self.checkpoint_dir is not None and self.offline:
             raise ValueError(
-                "offline=True cannot be used with checkpoint_dir: a journal is learned row by row"
+                "offline=True cannot be combined with checkpoint_dir, because a journal is "
+                "learned row by row"
             )
         if self._is_sharded():
             check_shards(self.get_params(deep=False))
@@ -103,8 +104,8 @@ class ClusterMixin(BaseBoundaryForest):
         n = self.n_actors
         if n is not None and n > self.n_estimators:
             raise ValueError(
-                f"n_actors={n} is more than n_estimators={self.n_estimators}, and an actor holds "
-                "at least one tree"
+                f"n_actors must be at most n_estimators={self.n_estimators}, because each actor "
+                f"holds at least one tree, got {n}"
             )
 
     def to_local(self) -> Any:
@@ -175,7 +176,9 @@ class ClusterMixin(BaseBoundaryForest):
         """
         folder = Path(checkpoint_dir)
         if not (folder / DRIVER).exists():
-            raise FileNotFoundError(f"{folder} has no forest: begin one with checkpoint_dir")
+            raise FileNotFoundError(
+                f"{folder} contains no forest: start one with checkpoint_dir=..."
+            )
         forest: Self | None = None
         checkpoint = Checkpoint(folder, lambda: 0 if forest is None else forest.examples_seen)
         try:
@@ -219,7 +222,9 @@ class ClusterMixin(BaseBoundaryForest):
     def _write_snapshots(self) -> None:
         checkpoint = self._checkpoint
         if checkpoint is None:
-            raise ValueError("checkpoint_dir is None, or nothing was learned yet")
+            raise ValueError(
+                "there is nothing to save: checkpoint_dir is None, or nothing has been learned yet"
+            )
         fitted = self._learned()
         engine = spread_engine(fitted)
         checkpoint.save(type(self).__name__, self._local_parameters(), fitted, engine.trees, engine)
@@ -289,8 +294,8 @@ class ClusterMixin(BaseBoundaryForest):
                 self.save_checkpoint()
             except OSError as error:  # what was learned is safe in the journal all the same
                 warnings.warn(
-                    f"no snapshot could be saved ({error}); the journal is kept, and it will be "
-                    "tried again after the next batch",
+                    f"could not save a snapshot ({error}); nothing is lost, and the next batch "
+                    "tries again",
                     RuntimeWarning,
                     stacklevel=3,
                 )
@@ -310,13 +315,13 @@ class ClusterMixin(BaseBoundaryForest):
         """Learn a dataset part by part; what was learned before an error stays."""
         if how != "learn":
             raise TypeError(
-                f"X is a Dataset, and {how} returns an answer for each row: call it with arrays, "
-                "for example of dataset.iter_batches()"
+                f"{how} does not accept a Dataset: pass arrays, for example from "
+                "dataset.iter_batches()"
             )
         if self.offline:
             raise ValueError(
-                "offline=True shows every tree all rows in an order of its own, and a Dataset is "
-                "streamed: set offline=False, or give arrays"
+                "offline=True needs all rows at once, but a Dataset is streamed: use "
+                "offline=False, or pass arrays"
             )
         progress, n = Progress(), 0
         options = {} if classes is None else {"classes": classes}
@@ -326,12 +331,12 @@ class ClusterMixin(BaseBoundaryForest):
                 reset, options, n = False, {}, n + len(part.X)
                 progress.add(len(part.X))
         except Exception as error:
-            error.add_note(f"{n:,} rows of the dataset were learned before this, and are kept")
+            error.add_note(f"{n:,} rows of the dataset were learned before this error and are kept")
             raise
         finally:
             progress.close()
         if n == 0:
-            raise ValueError("X is a Dataset without any row")
+            raise ValueError("X is a Dataset without rows")
         return self._learned(), None
 
     def _open_checkpoint(self) -> None:
@@ -364,9 +369,7 @@ class ClusterMixin(BaseBoundaryForest):
             if labels.rules["estimator"] == "nearest":
                 return cast(Forest, ShardedIndex(settings, labels, cluster, state))
             if state is not None:
-                raise ValueError(
-                    "a forest is spread out by its trees: from_local needs shard_by='trees'"
-                )
+                raise ValueError("from_local requires shard_by='trees'")
             return cast(Forest, ShardedForest(settings, labels, cluster))
         # It has the methods of the compiled engine that estimators call.
         return cast(Forest, SpreadForest(settings, labels, cluster, state, self._checkpoint))

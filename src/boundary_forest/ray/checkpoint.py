@@ -128,8 +128,8 @@ class Checkpoint:
         """Refuse a folder that has a forest already."""
         if self._journal.last > 0 or self._has_snapshot():
             raise JournalError(
-                f"{self.folder} has a forest: continue it with from_checkpoint, or choose another "
-                "checkpoint_dir"
+                f"{self.folder} already contains a forest: continue it with from_checkpoint(), or "
+                "use another checkpoint_dir"
             )
 
     def _has_snapshot(self) -> bool:
@@ -270,8 +270,8 @@ class Checkpoint:
     def _check(self) -> None:
         if self._is_broken:
             raise ForestLostError(
-                f"{self.folder} has what was learned, but its actors could not be brought back: "
-                "go on with from_checkpoint"
+                f"the actors could not be restarted, but {self.folder} contains everything "
+                "learned: continue with from_checkpoint()"
             )
 
     # Reading
@@ -350,9 +350,9 @@ def opened(checkpoint: Checkpoint, name: str, policy: type[LabelPolicy], names: 
     with ModelFile(checkpoint.folder / DRIVER) as file, file.checking("document"):
         told = file.document["checkpoint"]
         if told["estimator"] != name:
-            raise file.error(f"it is of a {str(told['estimator'])[:80]}, not of a {name}")
+            raise file.error(f"it belongs to a {str(told['estimator'])[:80]}, not to a {name}")
         if told["journal"] != checkpoint.identity:
-            raise file.error(f"it does not belong to the {JOURNAL} beside it")
+            raise file.error(f"it does not belong to {JOURNAL} in the same folder")
         parameters = read_parameters(file, told["parameters"], names, {})
         if told["parts"] is None:
             return Opened(parameters)
@@ -382,8 +382,8 @@ def check_shared(folder: Path, identity: str) -> None:
     except (OSError, ModelFileError):
         pass
     raise OSError(
-        f"{folder} is not the same folder on all nodes: an actor does not find there what the "
-        "driver has written; set checkpoint_dir to a folder that all nodes share"
+        f"{folder} is not the same folder on all nodes: set checkpoint_dir to a folder that all "
+        "nodes share"
     )
 
 

@@ -97,7 +97,10 @@ class InStep:
         """
         with self._lock:
             if self._is_lost:
-                raise ForestLostError("actors have failed before, and have parted: begin again")
+                raise ForestLostError(
+                    "the actors are no longer consistent after an earlier failure: start a new "
+                    "forest"
+                )
             seen, lost = self._driver.seen, set[int]()
             for _ in range(MOST_TRIES):
                 try:
@@ -108,29 +111,25 @@ class InStep:
                 except ActorLostError as error:
                     lost.update(error.actors)
                     last = error
-            raise ForestLostError(
-                f"actors died again and again, {MOST_TRIES} times within one call"
-            ) from last
+            raise ForestLostError(f"actors died {MOST_TRIES} times within one call") from last
 
     def _bring_back(self, actors: list[int], seen: int) -> None:
         """Bring the forest to where it was when it had seen so many examples."""
         checkpoint = self._checkpoint
         if checkpoint is None:
             raise ForestLostError(
-                "an actor has died, and with it the trees that it held: give checkpoint_dir, and "
-                "they survive it"
+                "an actor died, and its trees are lost: set checkpoint_dir to survive this"
             )
         if self.is_ahead:
             raise ForestLostError(
-                f"an actor has died before {checkpoint.folder} knew what was forgotten: go on with "
-                "from_checkpoint, and forget again"
+                f"an actor died before forget() was recorded in {checkpoint.folder}: continue "
+                "with from_checkpoint(), and forget again"
             )
         latest = checkpoint.latest
         begins_as_now = not self._had_state if latest is None else latest.trees == self.trees
         if not begins_as_now:
             raise ForestLostError(
-                f"an actor has died before its trees were written to {checkpoint.folder}: begin "
-                "again as before"
+                f"an actor died before its trees were written to {checkpoint.folder}: start again"
             )
         files: Sequence[str | None] = [None] * len(self._crew) if latest is None else latest.parts
         if self._exchanges:
@@ -190,8 +189,8 @@ class InStep:
             self._crew.ask("get", "seen")
         except ActorLostError as error:
             raise ForestLostError(
-                "an actor has died before it had its trees, and what they were is gone: begin "
-                "again as before, or go on with from_checkpoint"
+                "an actor died before it received its trees: start again, or continue with "
+                "from_checkpoint()"
             ) from error
 
     def save_parts(self, paths: list[str], identity: str) -> None:
@@ -273,7 +272,6 @@ def _check_lasting(settings: Settings, cluster: Cluster) -> None:
     for first, end in cluster.ranges(settings.n_estimators) if 0 in lifetimes else ():
         if 0 not in lifetimes[first:end]:
             raise ValueError(
-                f"of the trees {first} to {end - 1} none lives for ever, and with "
-                "feature_weights='learned' every actor needs one that does: choose a smaller "
-                "n_actors"
+                "with feature_weights='learned', every actor needs a tree of unlimited lifetime, "
+                f"but trees {first} to {end - 1} have none: use a smaller n_actors"
             )

@@ -63,8 +63,8 @@ class ShardedForest(ShardedIndex):
     def predict_then_learn(self, *arguments: Any, **options: Any) -> None:
         """Refuse: each answer would have to wait until all shards have learned the rows before."""
         raise NotImplementedError(
-            "predict_then_learn is not available with shard_by='examples': predict, then "
-            "partial_fit, batch by batch"
+            "predict_then_learn is not available with shard_by='examples': call predict, then "
+            "partial_fit, for each batch"
         )
 
     estimate_then_learn = predict_then_learn
@@ -100,6 +100,5 @@ class ShardedForest(ShardedIndex):
     def gathered(self) -> Forest:
         """Refuse: no forest of one process is the same."""
         raise NotImplementedError(
-            "a forest that is sharded by examples cannot be gathered into one: save what it was "
-            "taught, or use shard_by='trees'"
+            "a forest that is sharded by examples cannot be gathered into one: use shard_by='trees'"
         )

@@ -69,13 +69,13 @@ class ShardedIndex:
         with self._lock:
             if self._is_lost:
                 raise ForestLostError(
-                    "a shard has failed to learn what others learned: begin again"
+                    "a shard failed to learn a batch that others learned: start a new forest"
                 )
             try:
                 yield
             except ActorLostError as error:
                 raise ForestLostError(
-                    "an actor has died, and with it the examples of its shard: learn them again"
+                    "an actor died, and the examples of its shard are lost: learn them again"
                 ) from error
 
     def _ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
@@ -107,7 +107,7 @@ class ShardedIndex:
     def replace(self, *arguments: Any) -> None:
         """Refuse: a row and the one that it replaces may belong to different shards."""
         raise NotImplementedError(
-            "upsert is not available on a cluster: forget(ids), then partial_fit(X, ids=ids)"
+            "upsert is not available on a cluster: call forget(ids), then partial_fit(X, ids=ids)"
         )
 
     def check_ids(self, ids: Any, may_be_known: bool = False) -> None:
@@ -126,15 +126,15 @@ class ShardedIndex:
             for of_shard, told in zip(known, stored, strict=True):
                 if len(set(names[of_shard].tolist())) == told["examples_stored"] > 0:
                     raise ValueError(
-                        "ids are those of all stored examples of a shard, and it needs one: begin "
-                        "another forest"
+                        "ids must not be those of all stored examples of a shard, because it "
+                        "needs at least one: start a new forest instead"
                     )
             for shard, of_shard in enumerate(known):
                 own = names[of_shard]
                 if len(own):
                     own = own.tolist() if isinstance(ids, list) else own
                     unknown = self._ask("call", "forget", own, n_jobs, only=[shard])[0]
-                    assert not unknown, "a shard knows what it has said that it knows"
+                    assert not unknown, "a shard must know the ids that it reported as known"
             return []
 
     def erase_forgotten(self, n_jobs: int) -> None:
@@ -240,8 +240,8 @@ class ShardedIndex:
 
 def _has_other_trees() -> NotImplementedError:
     return NotImplementedError(
-        "apply, trees and explain are not available where a forest is sharded by examples, as each "
-        "shard has trees of its own"
+        "apply, trees and explain are not available if a forest is sharded by examples, because "
+        "each shard has its own trees"
     )
 
 
@@ -260,11 +260,11 @@ def check_shards(parameters: Mapping[str, Any]) -> None:
             if isinstance(parameters[name], str) and parameters[name] in allowed:
                 continue
             raise ValueError(
-                f"{name}={parameters[name]!r} is not available where a forest is sharded by "
+                f"{name}={parameters[name]!r} is not available if a forest is sharded by "
                 f"examples: use {other}"
             )
     if isinstance(parameters.get("feature_weights"), str):
         raise ValueError(
-            "feature_weights='learned' is not available where a forest is sharded by examples, as "
-            f"shards would measure differently: use {other}"
+            "feature_weights='learned' is not available if a forest is sharded by examples, "
+            f"because each shard would learn its own weights: use {other}"
         )

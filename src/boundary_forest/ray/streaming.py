@@ -52,8 +52,7 @@ def parts_of(dataset: Any, y: Any, ids: Any, rows: int = BATCH_ROWS) -> Iterator
     for name in (*labels, *(() if ids is None else (ids,))):
         if not isinstance(name, str):
             raise TypeError(
-                "y and ids must be names of the dataset's columns where X is a Dataset, got "
-                f"{type(name).__name__}"
+                f"y and ids must be column names if X is a Dataset, got {type(name).__name__}"
             )
     dataset.context.execution_options.preserve_order = True
     batches = dataset.iter_batches(batch_size=rows, batch_format="numpy", prefetch_batches=1)
@@ -61,7 +60,8 @@ def parts_of(dataset: Any, y: Any, ids: Any, rows: int = BATCH_ROWS) -> Iterator
         for name in (*labels, *(() if ids is None else (ids,))):
             if name not in batch:
                 raise ValueError(
-                    f"the dataset has no column {name!r}: it has {', '.join(sorted(batch))}"
+                    f"the dataset has no column {name!r}; the columns are "
+                    f"{', '.join(sorted(batch))}"
                 )
         features = {name: batch[name] for name in batch if name not in (*labels, ids)}
         targets = None
@@ -75,7 +75,9 @@ def parts_of(dataset: Any, y: Any, ids: Any, rows: int = BATCH_ROWS) -> Iterator
 def _positions(features: dict[str, Any]) -> Any:
     """Return a column of arrays as it is, and other columns as a data frame."""
     if not features:
-        raise ValueError("the dataset has no column beside y and ids, so there are no features")
+        raise ValueError(
+            "the dataset has no columns other than y and ids, so there are no features"
+        )
     only = next(iter(features.values()))
     if len(features) == 1 and only.ndim > 1:
         return np.ascontiguousarray(only.reshape(len(only), -1))
@@ -109,7 +111,7 @@ class Progress:
     def _write(self, start: str) -> None:
         rate = self._n / max(time.monotonic() - self._begin, 1e-9)
         print(
-            f"{start}{self._n:,} rows learned, {rate:,.0f} a second ",
+            f"{start}{self._n:,} rows learned, {rate:,.0f} rows/s ",
             end="",
             file=sys.stderr,
             flush=True,
