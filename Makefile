@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-ENGINE := $(shell find cpp/include cpp/src bindings paper/cover_tree -type f 2>/dev/null)
+ENGINE := $(shell find cpp bindings paper/cover_tree -type f -not -path 'cpp/tests/*' 2>/dev/null)
 # An editable install knows the modules that there were; a folder is newer when one comes or goes.
 MODULES := $(shell find src/boundary_forest -type d -not -name __pycache__)
 CPP_FILES = $(shell find cpp bindings paper -name '*.hpp' -o -name '*.cpp')
@@ -39,6 +39,7 @@ lint: $(VENV)/.installed-dev ## check style, types, C++ layout and imports
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(CPP_FILES)
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python cpp/check_includes.py
 
 format: $(VENV)/.installed-dev ## format Python and C++ code, and fix what ruff can
 	$(BIN)/ruff check --fix .

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "boundary_forest/metric.hpp"
+#include "distance/metric.hpp"
 
 namespace boundary_forest {
 

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "boundary_forest/boundary_forest.hpp"
 #include "callables.hpp"
 #include "constants.hpp"
+#include "forest/boundary_forest.hpp"
 #include "interpreter.hpp"
 
 template <>

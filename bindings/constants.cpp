@@ -9,13 +9,13 @@
 #include <tuple>
 #include <vector>
 
-#include "boundary_forest/adaptation.hpp"
-#include "boundary_forest/combine.hpp"
-#include "boundary_forest/feature_weights.hpp"
-#include "boundary_forest/label_metric.hpp"
-#include "boundary_forest/metric.hpp"
-#include "boundary_forest/search.hpp"
-#include "boundary_forest/vote_rules.hpp"
+#include "adapt/adaptation.hpp"
+#include "distance/feature_weights.hpp"
+#include "distance/label_metric.hpp"
+#include "distance/metric.hpp"
+#include "forest/search.hpp"
+#include "vote/combine.hpp"
+#include "vote/vote_rules.hpp"
 
 namespace boundary_forest {
 

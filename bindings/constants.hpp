@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "boundary_forest/types.hpp"
+#include "base/types.hpp"
 
 namespace boundary_forest {
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "boundary_forest/boundary_forest.hpp"
 #include "common.hpp"
+#include "forest/boundary_forest.hpp"
 
 namespace boundary_forest {
 
@@ -70,21 +70,23 @@ inline nb::tuple to_tuple(Examples&& examples, const Params& params) {
       to_numpy(std::move(examples.arrivals), {n}), ids);
 }
 
-inline nb::tuple to_tuple(Ends&& ends, const Params& params) {
-  const std::size_t rows = ends.arrivals.rows;
-  const std::size_t trees = ends.arrivals.columns;
-  return nb::make_tuple(to_numpy(std::move(ends.arrivals)),
-                        to_numpy(std::move(ends.labels.values), {rows, trees, params.label_length}),
-                        to_numpy(std::move(ends.distances)), to_numpy(std::move(ends.weights)));
+inline nb::tuple to_tuple(TreeLeaves&& leaves, const Params& params) {
+  const std::size_t rows = leaves.arrivals.rows;
+  const std::size_t trees = leaves.arrivals.columns;
+  return nb::make_tuple(
+      to_numpy(std::move(leaves.arrivals)),
+      to_numpy(std::move(leaves.labels.values), {rows, trees, params.label_length}),
+      to_numpy(std::move(leaves.distances)), to_numpy(std::move(leaves.weights)));
 }
 
 // Arrivals, labels and distances alone.
-inline nb::tuple unweighted(Ends&& ends, const Params& params) {
-  const std::size_t rows = ends.arrivals.rows;
-  const std::size_t trees = ends.arrivals.columns;
-  return nb::make_tuple(to_numpy(std::move(ends.arrivals)),
-                        to_numpy(std::move(ends.labels.values), {rows, trees, params.label_length}),
-                        to_numpy(std::move(ends.distances)));
+inline nb::tuple unweighted(TreeLeaves&& leaves, const Params& params) {
+  const std::size_t rows = leaves.arrivals.rows;
+  const std::size_t trees = leaves.arrivals.columns;
+  return nb::make_tuple(
+      to_numpy(std::move(leaves.arrivals)),
+      to_numpy(std::move(leaves.labels.values), {rows, trees, params.label_length}),
+      to_numpy(std::move(leaves.distances)));
 }
 
 inline nb::tuple to_tuple(Neighbors&& found, const Params& params) {

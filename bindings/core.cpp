@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "boundary_forest/checksum.hpp"
+#include "base/checksum.hpp"
 #include "common.hpp"
 #include "constants.hpp"
 #include "driver.hpp"

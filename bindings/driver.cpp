@@ -6,9 +6,9 @@
 
 #include <optional>
 
-#include "boundary_forest/forest_driver.hpp"
 #include "common.hpp"
 #include "conversions.hpp"
+#include "distributed/forest_driver.hpp"
 
 namespace boundary_forest {
 
@@ -27,7 +27,7 @@ class Driver {
                           max_stored)) {}
 
   std::uint64_t block_end(std::uint64_t stored) const { return driver_.block_end(stored); }
-  bool wants_ends() const { return driver_.wants_ends(); }
+  bool wants_leaves() const { return driver_.wants_leaves(); }
   std::uint64_t growing_step() const { return driver_.growing_step(); }
   bool is_full(std::uint64_t stored, std::size_t n_cut) const {
     return driver_.is_full(stored, n_cut);
@@ -46,24 +46,24 @@ class Driver {
   // The answers, and the weights of all trees in each.
   nb::tuple hear(const Labels2d& labels, const Labels3d& said, const Labels2d& distances,
                  bool asked, bool shares, const std::optional<RankArray>& ranks) {
-    const ForestDriver::EndsView ends = view(said, distances);
-    Question question(*this, ends.rows, shares, ranks);
-    driver_.learn(view(labels), labels.shape(0), ends,
-                  asked ? question.asked : ForestDriver::Asked{});
+    const ForestDriver::LeavesView leaves = view(said, distances);
+    Question question(*this, leaves.rows, shares, ranks);
+    driver_.learn(view(labels), labels.shape(0), leaves,
+                  asked ? question.request : ForestDriver::VoteRequest{});
     return question.answers();
   }
 
   nb::tuple answer(const Labels3d& said, const Labels2d& distances, bool shares,
                    const std::optional<RankArray>& ranks) const {
-    const ForestDriver::EndsView ends = view(said, distances);
-    Question question(*this, ends.rows, shares, ranks);
-    driver_.answer(ends, question.asked);
+    const ForestDriver::LeavesView leaves = view(said, distances);
+    Question question(*this, leaves.rows, shares, ranks);
+    driver_.answer(leaves, question.request);
     return question.answers();
   }
 
   nb::dict state() const {
     nb::dict all;
-    const Adaptation& votes = driver_.votes();
+    const VoteState& votes = driver_.votes();
     std::vector<double> sums = driver_.spread().sums();
     const std::size_t n_sums = sums.size();
     all["seen"] = driver_.seen();
@@ -99,7 +99,7 @@ class Driver {
         length = std::max<std::size_t>(driver.driver_.n_classes(), ranks.size());
       out = {rows, length};
       weights = {rows, params.n_T};
-      asked = {&out, shares && classes, ranks, &weights};
+      request = {&out, shares && classes, ranks, &weights};
     }
 
     nb::tuple answers() {
@@ -109,7 +109,7 @@ class Driver {
     Ranks ranks;
     Table<double> out;
     Table<double> weights;
-    ForestDriver::Asked asked;
+    ForestDriver::VoteRequest request;
   };
 
   static Params params_of(std::uint32_t n_T, std::size_t label_length, const std::string& estimator,
@@ -133,7 +133,7 @@ class Driver {
     return {labels.data(), labels.size()};
   }
 
-  ForestDriver::EndsView view(const Labels3d& said, const Labels2d& distances) const {
+  ForestDriver::LeavesView view(const Labels3d& said, const Labels2d& distances) const {
     const Params& params = driver_.params();
     if (said.shape(0) != distances.shape(0) || said.shape(1) != params.n_T ||
         said.shape(2) != params.label_length || distances.shape(1) != params.n_T)
@@ -149,7 +149,7 @@ class Driver {
 void bind_driver(nb::module_& m) {
   nb::class_<Driver>(m, "Driver",
                      "What is decided for engines that hold parts of the trees; see "
-                     "cpp/include/boundary_forest/forest_driver.hpp.")
+                     "cpp/distributed/forest_driver.hpp.")
       .def(nb::init<std::uint32_t, std::size_t, const std::string&, const std::string&, bool,
                     std::vector<std::uint32_t>, std::uint32_t>(),
            nb::kw_only(), "n_estimators"_a, "label_length"_a, "estimator"_a, "vote_weights"_a,
@@ -159,10 +159,10 @@ void bind_driver(nb::module_& m) {
                    "collections.abc.Sequence[int], max_stored: int) -> None"))
       .def("block_end", &Driver::block_end, "stored"_a,
            "Return how many may have arrived before the engines must stop.")
-      .def_prop_ro("wants_ends", &Driver::wants_ends,
+      .def_prop_ro("wants_ends", &Driver::wants_leaves,
                    "Whether ends must be known for the rows up to there.")
       .def_prop_ro("growing_step", &Driver::growing_step,
-                   "The step of growing anew that is due now; 0 for none.")
+                   "The step of growing successors that is due now; 0 for none.")
       .def("is_full", &Driver::is_full, "stored"_a, "n_cut"_a,
            "Return whether a tree must be cut now, after n_cut others.")
       .def("learn", &Driver::learn, "labels"_a,

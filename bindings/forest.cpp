@@ -101,16 +101,17 @@ std::shared_ptr<BoundaryForest> Forest::forest() const {
   return forest_;
 }
 
-void Forest::grow_anew(std::size_t n_jobs) {
+void Forest::rebuild(std::size_t n_jobs) {
   const std::shared_ptr<BoundaryForest> before = forest();
   std::unique_ptr<Metric> d;
   {
     const nb::gil_scoped_acquire gil;
     d = metric_for(before->params());
   }
-  std::shared_ptr<BoundaryForest> anew = shared(before->grown_anew(std::move(d), run_with(n_jobs)));
+  std::shared_ptr<BoundaryForest> rebuilt =
+      shared(before->rebuilt_without_marked(std::move(d), run_with(n_jobs)));
   const nb::gil_scoped_acquire gil;
-  forest_.swap(anew);
+  forest_.swap(rebuilt);
 }
 
 namespace {
@@ -123,7 +124,7 @@ PyType_Slot forest_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(Forest::t
 
 void bind_forest(nb::module_& m) {
   nb::class_<Forest> forest(m, "Forest", nb::type_slots(forest_slots),
-                            "A forest of boundary trees; see cpp/include/boundary_forest.");
+                            "A forest of boundary trees; see cpp/forest.");
   forest.def(
       nb::init<std::uint32_t, std::optional<std::uint32_t>, std::size_t, std::size_t, nb::object,
                const std::string&, std::optional<double>, const std::string&, std::uint64_t,

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "boundary_forest/boundary_forest.hpp"
 #include "common.hpp"
 #include "conversions.hpp"
+#include "forest/boundary_forest.hpp"
 
 namespace boundary_forest {
 
@@ -69,7 +69,7 @@ class Forest {
   template <auto method>
   nb::object answer_then_learn(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
                                const nb::object& ids, const std::optional<RankArray>& ranks,
-                               bool with_ends);
+                               bool with_leaves);
   void learn_offline(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
                      const nb::object& ids);
   void check_ids(const nb::object& ids, bool may_be_known);
@@ -78,7 +78,7 @@ class Forest {
   void replace(const Array2d& X, const Labels2d& y, std::size_t n_jobs, const nb::object& ids);
   // The numbers of the ids that are not known; then nothing is forgotten.
   std::vector<std::size_t> forget(const nb::object& ids, std::size_t n_jobs);
-  // What was forgotten and is still walked by goes.
+  // Removes what was forgotten and what searches still pass through.
   void erase_forgotten(std::size_t n_jobs);
   std::size_t n_forgotten();
   void regrow(std::uint32_t place, const Keys& arrivals, bool answering);
@@ -113,9 +113,9 @@ class Forest {
   std::uint32_t n_classes() const { return forest_->n_classes(); }
 
   // forest_parts.cpp
-  nb::tuple ends(const Array2d& X, std::size_t n_jobs);
-  nb::tuple ends_then_learn(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
-                            const nb::object& ids);
+  nb::tuple leaves(const Array2d& X, std::size_t n_jobs);
+  nb::tuple leaves_then_learn(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
+                              const nb::object& ids);
   nb::tuple candidates(const Array2d& X, std::optional<std::size_t> n, std::optional<double> radius,
                        std::size_t n_jobs, std::size_t beam, bool exact,
                        const std::optional<Mask>& mask, const nb::object& ids);
@@ -133,7 +133,7 @@ class Forest {
   std::unique_ptr<Metric> metric_for(const Params& params) const;
   // These two without the GIL.
   std::shared_ptr<BoundaryForest> forest() const;
-  void grow_anew(std::size_t n_jobs);
+  void rebuild(std::size_t n_jobs);
 
   RowsView view(const Array2d& X) const;
   Ids ids_to_learn(const nb::object& given, std::size_t n) const;

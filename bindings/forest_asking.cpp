@@ -51,7 +51,7 @@ nb::tuple Forest::within(const Array2d& X, double radius, std::size_t n_jobs, st
   Within found = without_gil(
       [&, forest = forest_] { return forest->within(rows, radius, how.search, run_with(n_jobs)); });
   const std::size_t n = found.distances.size();
-  return nb::make_tuple(to_numpy(std::move(found.ends), {rows.n}),
+  return nb::make_tuple(to_numpy(std::move(found.row_ends), {rows.n}),
                         to_numpy(std::move(found.distances), {n}),
                         to_numpy(std::move(found.arrivals), {n}),
                         ids_to_python(std::move(found.ids), forest_->params().ids, {n}));

@@ -19,17 +19,18 @@ void Forest::learn(const Array2d& X, const Labels2d& y, std::size_t n_jobs, cons
 template <auto method>
 nb::object Forest::answer_then_learn(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
                                      const nb::object& ids, const std::optional<RankArray>& ranks,
-                                     bool with_ends) {
+                                     bool with_leaves) {
   const RowsView rows = rows_to_learn(X, y);
   const Ids names = ids_to_learn(ids, rows.n);
   Table<double> answers;
-  Ends ends;
+  TreeLeaves leaves;
   saying_how_far(rows, [&, forest = forest_](std::size_t& learned) {
     answers = ((*forest).*method)(rows, y.data(), run_with(n_jobs), learned, names, ranks_in(ranks),
-                                  with_ends ? &ends : nullptr);
+                                  with_leaves ? &leaves : nullptr);
   });
-  if (!with_ends) return to_numpy(std::move(answers));
-  return nb::make_tuple(to_numpy(std::move(answers)), to_tuple(std::move(ends), forest_->params()));
+  if (!with_leaves) return to_numpy(std::move(answers));
+  return nb::make_tuple(to_numpy(std::move(answers)),
+                        to_tuple(std::move(leaves), forest_->params()));
 }
 
 void Forest::learn_offline(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
@@ -68,7 +69,7 @@ void Forest::replace(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
       if (!names.integers.empty())
         names.integers.erase(names.integers.begin(), names.integers.begin() + done);
       before += now;
-      if (forest()->is_due_anew()) grow_anew(n_jobs);
+      if (forest()->needs_rebuild()) rebuild(n_jobs);
     }
   });
 }
@@ -77,14 +78,14 @@ std::vector<std::size_t> Forest::forget(const nb::object& ids, std::size_t n_job
   const Ids names = ids_from(ids);
   return without_gil([&] {
     std::vector<std::size_t> unknown = forest()->forget(names, run_with(n_jobs));
-    if (unknown.empty() && forest()->is_due_anew()) grow_anew(n_jobs);
+    if (unknown.empty() && forest()->needs_rebuild()) rebuild(n_jobs);
     return unknown;
   });
 }
 
 void Forest::erase_forgotten(std::size_t n_jobs) {
   without_gil([&] {
-    if (forest()->n_marked() > 0) grow_anew(n_jobs);
+    if (forest()->n_marked() > 0) rebuild(n_jobs);
   });
 }
 

@@ -1,4 +1,4 @@
-// What a forest that holds a part of the trees tells, and is told, by what drives all parts.
+// What a forest that holds a part of the trees does for the driver of all parts.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
@@ -10,21 +10,22 @@ namespace boundary_forest {
 
 using namespace nb::literals;
 
-nb::tuple Forest::ends(const Array2d& X, std::size_t n_jobs) {
+nb::tuple Forest::leaves(const Array2d& X, std::size_t n_jobs) {
   const RowsView rows = view(X);
-  Ends ends = without_gil([&, forest = forest_] { return forest->ends(rows, run_with(n_jobs)); });
-  return unweighted(std::move(ends), forest_->params());
+  TreeLeaves leaves =
+      without_gil([&, forest = forest_] { return forest->leaves(rows, run_with(n_jobs)); });
+  return unweighted(std::move(leaves), forest_->params());
 }
 
-nb::tuple Forest::ends_then_learn(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
-                                  const nb::object& ids) {
+nb::tuple Forest::leaves_then_learn(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
+                                    const nb::object& ids) {
   const RowsView rows = rows_to_learn(X, y);
   const Ids names = ids_to_learn(ids, rows.n);
-  Ends ends;
+  TreeLeaves leaves;
   saying_how_far(rows, [&, forest = forest_](std::size_t& learned) {
-    ends = forest->ends_then_learn(rows, y.data(), run_with(n_jobs), learned, names);
+    leaves = forest->leaves_then_learn(rows, y.data(), run_with(n_jobs), learned, names);
   });
-  return unweighted(std::move(ends), forest_->params());
+  return unweighted(std::move(leaves), forest_->params());
 }
 
 constexpr auto all = std::numeric_limits<std::size_t>::max();
@@ -41,7 +42,7 @@ nb::tuple Forest::candidates(const Array2d& X, std::optional<std::size_t> n,
   });
   const std::size_t m = found.arrivals.size();
   return nb::make_tuple(
-      to_numpy(std::move(found.ends), {rows.n}), to_numpy(std::move(found.reduced), {m}),
+      to_numpy(std::move(found.row_ends), {rows.n}), to_numpy(std::move(found.reduced), {m}),
       to_numpy(std::move(found.distances), {m}), to_numpy(std::move(found.arrivals), {m}),
       ids_to_python(std::move(found.ids), forest_->params().ids, {m}));
 }
@@ -56,9 +57,9 @@ nb::tuple closest_of(const std::vector<Keys>& ends, const Distances& reduced, co
     return closest(of_parts, {reduced.data(), reduced.shape(0)},
                    {arrivals.data(), arrivals.shape(0)}, n.value_or(all));
   });
-  const std::size_t rows = found.ends.size();
+  const std::size_t rows = found.row_ends.size();
   const std::size_t m = found.numbers.size();
-  return nb::make_tuple(to_numpy(std::move(found.ends), {rows}),
+  return nb::make_tuple(to_numpy(std::move(found.row_ends), {rows}),
                         to_numpy(std::move(found.numbers), {m}));
 }
 
@@ -107,12 +108,12 @@ void bind_parts(nb::module_& m, nb::class_<Forest>& forest) {
         "Rank the candidates of several forests, which stand one after the other; ends are those "
         "of each. Return where each row's end, and numbers of the closest, each example once.");
   forest
-      .def("ends", &Forest::ends, "X"_a, "n_jobs"_a,
+      .def("ends", &Forest::leaves, "X"_a, "n_jobs"_a,
            nb::sig("def ends(self, X: numpy.typing.NDArray[typing.Any], n_jobs: int) -> "
                    "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.float64], "
                    "numpy.typing.NDArray[numpy.float64]]"),
            "Return arrivals, labels and distances of the examples that the trees end at.")
-      .def("ends_then_learn", &Forest::ends_then_learn, "X"_a, "y"_a, "n_jobs"_a,
+      .def("ends_then_learn", &Forest::leaves_then_learn, "X"_a, "y"_a, "n_jobs"_a,
            "ids"_a = nb::none(),
            nb::sig("def ends_then_learn(self, X: numpy.typing.NDArray[typing.Any], y: "
                    "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
@@ -138,7 +139,7 @@ void bind_parts(nb::module_& m, nb::class_<Forest>& forest) {
                    "tuple[typing.Any, typing.Any, typing.Any, typing.Any]"),
            "Return positions, labels, arrivals and ids of stored examples.")
       .def("places_to_grow", &Forest::places_to_grow,
-           "Return the places whose trees are to be grown anew from all that is stored.")
+           "Return the places whose trees are to be rebuilt from all that is stored.")
       .def("grow", &Forest::grow, "X"_a, "y"_a, "arrivals"_a, "n_jobs"_a, "ids"_a = nb::none(),
            nb::sig("def grow(self, X: numpy.typing.NDArray[typing.Any], y: "
                    "numpy.typing.NDArray[numpy.float64], arrivals: "
@@ -149,7 +150,7 @@ void bind_parts(nb::module_& m, nb::class_<Forest>& forest) {
            "Return the oldest arrival, and of the tree that has it whether it answers, and its "
            "place.")
       .def("cut", &Forest::cut, "place"_a, "answering"_a, "n_jobs"_a,
-           "Grow this tree anew from the newer half of its own examples.")
+           "Rebuild this tree from the newer half of its own examples.")
       .def_prop_ro("is_planted", &Forest::is_planted, "Whether there are trees.");
 }
 

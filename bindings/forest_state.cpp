@@ -59,7 +59,7 @@ nb::tuple Forest::digest(const std::optional<Keys>& label_keys,
                          const std::optional<nb::dict>& kept) {
   std::span<const std::uint64_t> keys;
   if (label_keys) keys = {label_keys->data(), label_keys->shape(0)};
-  Adaptation votes;
+  VoteState votes;
   if (kept) {
     votes.rule = nb::cast<std::uint8_t>((*kept)["vote_power"]);
     votes.errors = to_vector<double>((*kept)["vote_errors"]);

@@ -5,7 +5,7 @@
 #include <exception>
 #include <thread>
 
-#include "boundary_forest/forking.hpp"
+#include "concurrency/forking.hpp"
 
 namespace boundary_forest {
 

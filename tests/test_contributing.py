@@ -21,7 +21,7 @@ def test_the_drawing_is_that_of_the_import_graph():
 def test_every_file_that_the_map_names_exists():
     table = TEXT[TEXT.index("| what changes | where |") : TEXT.index("## Style")]
     named = re.findall(r"`([\w./]+(?:\.hpp|\.cpp|\.py|\.md|/))`", table)
-    places = [ROOT, ROOT / "cpp/include/boundary_forest", ROOT / "cpp/src"]
+    places = [ROOT]
     package = ROOT / "src/boundary_forest"
     places += [package, *(path for path in package.rglob("*") if path.is_dir())]
     missing = [name for name in named if not any((place / name).exists() for place in places)]

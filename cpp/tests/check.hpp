@@ -100,7 +100,7 @@ inline int run_all() {
     if (!thrown) check::failed(__FILE__, __LINE__, #expression " did not throw " #Exception); \
   } while (false)
 
-// Ends a case that cannot run here, saying why.
+// TreeLeaves a case that cannot run here, saying why.
 #define SKIP(why)                          \
   do {                                     \
     std::printf("    skipped: %s\n", why); \

@@ -8,11 +8,11 @@
 #include <memory>
 #include <vector>
 
-#include "streams.hpp"
+#include "tests/streams.hpp"
 
 namespace streams {
 
-// Rows of floats are walked by as bytes, those of uint8 as they are.
+// Rows of floats are searched as bytes, those of uint8 as they are.
 inline Params graph_params(ElementType type = ElementType::float32, std::uint32_t n_T = 3,
                            std::uint32_t k = 4, std::size_t n_features = 3) {
   Params params = params_for(Task::retrieval, n_T, k, n_features, type);
@@ -50,8 +50,8 @@ inline void replace(std::unique_ptr<BoundaryForest>& forest, const Stream& strea
       throw;
     }
     learned += now;
-    if (forest->is_due_anew())
-      forest = forest->grown_anew(
+    if (forest->needs_rebuild())
+      forest = forest->rebuilt_without_marked(
           make_metric("euclidean", 3.0, params.element_type, params.n_features), Run{});
   }
 }
@@ -71,7 +71,7 @@ inline std::vector<std::uint64_t> found(BoundaryForest& forest, const RowsView& 
       add(near.distances.values, near.arrivals.values, near.ids);
     }
     const Within within = forest.within(queries, 0.2, Search{.beam = 2}, Run{.n_jobs = n_jobs});
-    all.insert(all.end(), within.ends.begin(), within.ends.end());
+    all.insert(all.end(), within.row_ends.begin(), within.row_ends.end());
     add(within.distances, within.arrivals, within.ids);
   } catch (const std::invalid_argument&) {
     all.clear();

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "boundary_forest/boundary_forest.hpp"
+#include "forest/boundary_forest.hpp"
 
 namespace streams {
 

@@ -270,11 +270,11 @@ class CoverTree::Searching {
     while (twin != children.end() && offer({node.d, twin->node})) ++twin;
   }
 
-  void enters(Level e) { reach_ = tree_.reach(e); }
+  void enters(Level e) { search_radius_ = tree_.reach(e); }
 
   bool wants(const Met& q, Level) const {
     if (found_.size() < n_) return true;
-    double reach = reach_;
+    double reach = search_radius_;
     if (tree_.params_.tight) reach = std::min(reach, tree_.nodes_[q.node].farthest);
     const double at_least = q.d * (1.0 - tree_.slack_) - reach * (1.0 + tree_.slack_);
     const double worst = found_.front().first;
@@ -306,7 +306,7 @@ class CoverTree::Searching {
   CoverTree& tree_;
   std::size_t n_;
   double stretch_;
-  double reach_ = 0.0;
+  double search_radius_ = 0.0;
   std::vector<Candidate> found_;  // the n nearest so far, a heap with the farthest in front
 };
 

@@ -22,11 +22,11 @@
 #include <memory>
 #include <vector>
 
-#include "boundary_forest/boundary_forest.hpp"
-#include "boundary_forest/example_store.hpp"
-#include "boundary_forest/metric.hpp"
-#include "boundary_forest/query_rows.hpp"
-#include "boundary_forest/types.hpp"
+#include "base/types.hpp"
+#include "distance/metric.hpp"
+#include "forest/boundary_forest.hpp"
+#include "store/example_store.hpp"
+#include "store/query_rows.hpp"
 
 namespace boundary_forest::baselines {
 

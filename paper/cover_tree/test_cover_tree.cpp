@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "check.hpp"
 #include "cover_tree.hpp"
-#include "streams.hpp"
+#include "tests/check.hpp"
+#include "tests/streams.hpp"
 
 using namespace streams;
 using namespace boundary_forest::baselines;

@@ -1,0 +1,111 @@
+// What a forest decides for itself as it learns: the weights of features, and how trees' answers are
+// weighed. Beyond the paper; a forest without either parameter decides nothing.
+//
+// Decisions come at numbers of arrivals, never at the end of a call, so that how a stream is cut into
+// batches cannot matter (promise 2): at 125 * 2^j, once the forest is planted. A forest that forgets
+// (lifetimes.hpp) also learns weights at every 1,000, and judges its votes at every arrival. The part
+// that decides is deciding.cpp. After a doubling at which the weights have changed, trees that have the
+// new ones are grown in steps, so that no arrival waits for all of them; then they take over together
+// (regrowing.cpp).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "adapt/window.hpp"
+#include "base/types.hpp"
+#include "tree/boundary_tree.hpp"
+#include "vote/voting.hpp"
+
+namespace boundary_forest {
+
+struct Adaptation {
+  std::shared_ptr<const TreeSettings> settings;  // of the trees that are made from now on
+  Window window;                                 // of the last arrivals, if weights are learned
+  VoteState votes;
+};
+
+class Schedule {
+ public:
+  static constexpr Arrival first_doubling = 125;  // arrivals
+  static constexpr Arrival period = 1000;         // arrivals
+  static constexpr Arrival growing_steps = 16;    // after a doubling
+
+  explicit Schedule(const Params& params)
+      : n_T_(params.n_T),
+        forgets_(params.forgets()),
+        learns_weights_(params.has_learned_weights),
+        tries_votes_(params.tries_votes()) {}
+
+  bool is_doubling(Arrival seen) const { return seen > 0 && doubling_after(seen - 1) == seen; }
+
+  // How many of the last arrivals weights are learned from after so many; 0: they are not. Of few, at
+  // the start of a forest that forgets, only the spread of the features can be learned.
+  Arrival weights_from(Arrival seen) const {
+    if (!learns_weights_) return 0;
+    if (is_doubling(seen)) return Window::capacity;
+    if (!forgets_) return 0;
+    return seen % period == 0 || seen == n_T_ ? period : 0;
+  }
+
+  bool chooses_votes(Arrival seen) const { return tries_votes_ && !forgets_ && is_doubling(seen); }
+
+  // Whether the row that comes after so many arrivals is one that the next choice of votes looks at: the
+  // last 1,000 before it, but not more than half of all.
+  bool is_trial(Arrival seen) const {
+    return tries_votes_ && !forgets_ && seen >= trial_of(doubling_after(seen));
+  }
+  // Whether votes are judged at every arrival.
+  bool judges() const { return tries_votes_ && forgets_; }
+
+  // Which of the steps after the last doubling comes at this number of arrivals, 1 to growing_steps;
+  // 0 for none.
+  Arrival growing_step(Arrival seen) const {
+    const Arrival gap = growing_gap(seen);
+    const Arrival since = seen - doubling_after(seen) / 2;
+    return gap > 0 && since % gap == 0 && since / gap <= growing_steps ? since / gap : 0;
+  }
+
+  // A block that begins after `seen` arrivals must not go on beyond so many.
+  Arrival block_end(Arrival seen) const {
+    if (!learns_weights_ && (!tries_votes_ || forgets_)) return ~Arrival{0};
+    const Arrival doubling = doubling_after(seen);
+    Arrival end = doubling;
+    if (tries_votes_ && !forgets_ && seen < trial_of(doubling)) end = trial_of(doubling);
+    if (learns_weights_ && forgets_) end = std::min(end, (seen / period + 1) * period);
+    if (const Arrival gap = growing_gap(seen); gap > 0) {
+      const Arrival step = (seen - doubling / 2) / gap + 1;
+      if (step <= growing_steps) end = std::min(end, doubling / 2 + step * gap);
+    }
+    return end;
+  }
+
+ private:
+  static constexpr Arrival longest_trial = 1000;
+
+  Arrival doubling_after(Arrival seen) const {
+    Arrival doubling = first_doubling;
+    while (doubling <= seen || doubling < n_T_) doubling *= 2;
+    return doubling;
+  }
+  static Arrival trial_of(Arrival doubling) {
+    return doubling - std::min(doubling / 2, longest_trial);
+  }
+
+  // Arrivals from step to step, a 256th of those before the last doubling, but so few that the steps are
+  // over before the next period; 0 if there was none.
+  Arrival growing_gap(Arrival seen) const {
+    const Arrival last = doubling_after(seen) / 2;
+    if (!learns_weights_ || last < first_doubling || last < n_T_ || seen < last) return 0;
+    return std::clamp<Arrival>(last / 256, 1, (period - 1) / growing_steps);
+  }
+
+  Arrival n_T_;
+  bool forgets_;
+  bool learns_weights_;
+  bool tries_votes_;
+};
+
+}  // namespace boundary_forest

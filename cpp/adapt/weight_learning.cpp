@@ -1,0 +1,433 @@
+#include "adapt/weight_learning.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "adapt/standardised_rows.hpp"
+#include "base/rng.hpp"
+#include "concurrency/thread_pool.hpp"
+
+namespace boundary_forest {
+namespace {
+
+constexpr std::size_t fewest_rows = 125;    // to learn from and to choose by
+constexpr std::size_t n_near = 10;          // neighbours that estimate a label
+constexpr int n_steps = 30;                 // of the descent
+constexpr std::size_t rows_per_step = 100;  // at most; half of it where weights are learned often
+constexpr double first_step = 14.0;         // its largest component, e^0.6; later steps fall to 0
+constexpr double lowest = -184.0;           // compared with the largest: e^-8
+constexpr double farthest = 8.0;            // standard deviations; outliers must not decide
+// Learned weights must lower the error by so much compared with half of them: trees do better with the latter
+// where the estimate finds both alike.
+constexpr double reluctance = 1.0 + 1.0 / 64.0;
+
+// The nearest rows of a query, by (distance, arrival). Squares are not negative, so that the bits of a
+// float32 are ordered as it is: both together are one number.
+class Nearby {
+ public:
+  Nearby() { std::fill_n(keys_, n_near, key(std::numeric_limits<float>::infinity(), nothing)); }
+
+  float reduced(std::size_t j) const {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(keys_[j] >> 32));
+  }
+  std::uint32_t row(std::size_t j) const { return static_cast<std::uint32_t>(keys_[j]); }
+  float farthest() const { return reduced(n_near - 1); }
+
+  void consider(float reduced, std::uint32_t row) {
+    const std::uint64_t candidate = key(reduced, row);
+    if (candidate >= keys_[n_near - 1]) return;
+    std::size_t place = n_near - 1;
+    for (; place > 0 && candidate < keys_[place - 1]; --place) keys_[place] = keys_[place - 1];
+    keys_[place] = candidate;
+  }
+
+ private:
+  static std::uint64_t key(float reduced, std::uint32_t row) {
+    return std::uint64_t{std::bit_cast<std::uint32_t>(reduced)} << 32 | row;
+  }
+
+  std::uint64_t keys_[n_near];
+};
+
+// A row to be estimated, which is not its own neighbour if it is among the rows.
+struct Estimated {
+  const float* x;
+  std::uint32_t row = nothing;
+};
+
+// The rows nearest to each query, by weighted distances. Some queries go together, so that rows stay in
+// cache meanwhile.
+std::vector<Nearby> nearest_rows(std::span<const double> weights,
+                                 std::span<const Estimated> queries, const StandardisedRows& rows,
+                                 std::size_t n_threads) {
+  constexpr std::size_t together = 10;
+  constexpr std::size_t tile = StandardisedRows::tile;
+  std::vector<float> scales;
+  for (const double weight : weights) scales.push_back(static_cast<float>(std::sqrt(weight)));
+  const StandardisedRows weighted = rows.scaled(scales);
+  std::vector<float> x;
+  for (const Estimated& query : queries)
+    for (std::size_t f = 0; f < scales.size(); ++f) x.push_back(query.x[f] * scales[f]);
+  std::vector<Nearby> near(queries.size());
+  parallel_for((queries.size() + together - 1) / together, n_threads, [&](std::size_t part) {
+    const std::size_t end = std::min((part + 1) * together, queries.size());
+    float reduced[tile];
+    for (std::size_t begin = 0; begin < rows.size(); begin += tile) {
+      for (std::size_t i = part * together; i < end; ++i) {
+        std::uint64_t left =
+            weighted.compare(x.data() + i * scales.size(), begin, near[i].farthest(), reduced);
+        for (; left != 0; left &= left - 1) {
+          const auto j = static_cast<std::uint32_t>(std::countr_zero(left));
+          const auto row = static_cast<std::uint32_t>(begin) + j;
+          if (row != queries[i].row) near[i].consider(reduced[j], row);
+        }
+      }
+    }
+  });
+  return near;
+}
+
+// The labels of the rows that are learned from, and estimates of others by them.
+class LabelEstimates {
+ public:
+  LabelEstimates(const Window& window, const Params& params, std::span<const Arrival> arrivals)
+      : classes_(params.estimator == Estimator::shepard_vote),
+        length_(params.label_length),
+        exponent_(length_, 0),
+        mean_(length_, 0.0),
+        scale_(length_, 0.0) {
+    if (!classes_) standardise(window, arrivals);
+    for (const Arrival a : arrivals)
+      for (std::size_t c = 0; c < length_; ++c) known_.push_back(seen(window.label(a), c));
+  }
+
+  // The squared error of the kernel estimate of `label`. With `pulls`, pulls[j] becomes by how much
+  // less the error is for less weight on the distance to neighbour j.
+  double error(const Nearby& near, const double* label, double* pulls) const {
+    double shares[n_near];
+    double steepness[n_near];
+    weigh(near, shares, steepness);
+    double error = 0.0;
+    double together = 0.0;  // the sum of wrong * estimate over the classes
+    double wrong[n_near];   // by neighbour: of its class
+    if (classes_) {
+      error = class_errors(near, shares, label, wrong, together);
+    } else {
+      std::fill_n(wrong, n_near, 0.0);
+      for (std::size_t c = 0; c < length_; ++c) {
+        double estimate = 0.0;
+        for (std::size_t j = 0; j < n_near; ++j) estimate += shares[j] * of(near, j, c);
+        const double difference = estimate - seen(label, c);
+        error += difference * difference;
+        together += difference * estimate;
+        for (std::size_t j = 0; j < n_near; ++j) wrong[j] += difference * of(near, j, c);
+      }
+    }
+    if (pulls != nullptr)
+      for (std::size_t j = 0; j < n_near; ++j)
+        pulls[j] = (wrong[j] - together) * shares[j] * steepness[j];
+    return error;
+  }
+
+ private:
+  // Of any size, and still with a variance that a double holds.
+  double moderate(const double* label, std::size_t c) const {
+    return std::ldexp(label[c], -exponent_[c]);
+  }
+  double seen(const double* label, std::size_t c) const {
+    return classes_ ? label[c] : (moderate(label, c) - mean_[c]) * scale_[c];
+  }
+
+  void standardise(const Window& window, std::span<const Arrival> arrivals) {
+    const auto for_each = [&](auto&& f) {
+      for (const Arrival a : arrivals)
+        for (std::size_t c = 0; c < length_; ++c) f(window.label(a), c);
+    };
+    std::vector<double> largest(length_, 0.0);
+    for_each([&](const double* label, std::size_t c) {
+      largest[c] = std::max(largest[c], std::fabs(label[c]));
+    });
+    for (std::size_t c = 0; c < length_; ++c) std::frexp(largest[c], &exponent_[c]);
+    const auto n = static_cast<double>(arrivals.size());
+    for_each([&](const double* label, std::size_t c) { mean_[c] += moderate(label, c); });
+    for (double& mean : mean_) mean /= n;
+    for_each([&](const double* label, std::size_t c) {
+      const double apart = moderate(label, c) - mean_[c];
+      scale_[c] += apart * apart;
+    });
+    for (double& scale : scale_) scale = scale > 0.0 ? 1.0 / std::sqrt(scale / n) : 0.0;
+  }
+  double of(const Nearby& near, std::size_t j, std::size_t c) const {
+    return known_[near.row(j) * length_ + c];
+  }
+
+  // The kernel's shares, and how steeply it falls at each neighbour. If h is 0, the neighbours at
+  // distance 0 alone count.
+  static void weigh(const Nearby& near, double* shares, double* steepness) {
+    const double h = near.reduced((n_near - 1) / 2);
+    double sum = 0.0;
+    for (std::size_t j = 0; j < n_near; ++j) {
+      const double reduced = near.reduced(j);
+      const double q = reduced == h ? 2.0 : 1.0 + reduced / h;
+      shares[j] = h == 0.0 ? static_cast<double>(reduced == 0.0) : 1.0 / (q * q);
+      steepness[j] = h == 0.0 || std::isinf(reduced) ? 0.0 : 2.0 / (h * q);
+      sum += shares[j];
+    }
+    for (std::size_t j = 0; j < n_near; ++j) shares[j] /= sum;
+  }
+
+  double class_errors(const Nearby& near, const double* shares, const double* label, double* wrong,
+                      double& together) const {
+    std::size_t n_classes = 0;
+    double codes[n_near];  // in order of appearance
+    double estimates[n_near];
+    std::size_t place[n_near];
+    for (std::size_t j = 0; j < n_near; ++j) {
+      const double code = of(near, j, 0);
+      place[j] = static_cast<std::size_t>(std::find(codes, codes + n_classes, code) - codes);
+      if (place[j] == n_classes) {
+        codes[n_classes] = code;
+        estimates[n_classes++] = 0.0;
+      }
+      estimates[place[j]] += shares[j];
+    }
+    double error = std::find(codes, codes + n_classes, *label) == codes + n_classes ? 1.0 : 0.0;
+    double differences[n_near];
+    for (std::size_t c = 0; c < n_classes; ++c) {
+      differences[c] = estimates[c] - (codes[c] == *label ? 1.0 : 0.0);
+      error += differences[c] * differences[c];
+      together += differences[c] * estimates[c];
+    }
+    for (std::size_t j = 0; j < n_near; ++j) wrong[j] = differences[place[j]];
+    return error;
+  }
+
+  bool classes_;
+  std::size_t length_;
+  std::vector<int> exponent_;  // of the largest number of each output
+  std::vector<double> mean_;
+  std::vector<double> scale_;
+  std::vector<double> known_;
+};
+
+class WeightLearning {
+ public:
+  WeightLearning(const Window& window, std::size_t n_rows, const Params& params,
+                 std::size_t n_threads)
+      : window_(window),
+        seed_(params.seed),
+        D_(params.n_features),
+        forgets_(params.forgets()),
+        n_threads_(n_threads),
+        arrivals_(window.last(n_rows)),
+        cut_(arrivals_.size() * 3 / 4),
+        labels_(window, params, std::span(arrivals_).first(cut_)),
+        moments_(moments(params, cut_, [&](std::size_t i) { return window.row(arrivals_[i]); })),
+        rows_(params.n_features) {
+    for (const double variance : moments_.variances)
+      base_.push_back(variance > 0.0 ? clamped(-log_weight_of(std::min(variance, 1e300))) : 0);
+    standardise(params);
+  }
+
+  LogWeights choose(const LogWeights& in_use) const {
+    const LogWeights equal = scaled(LogWeights(D_, 0));
+    if (arrivals_.size() < fewest_rows) return forgets_ && cut_ > 0 ? equal : in_use;
+    const LogWeights learned = descend();
+    LogWeights half = learned;
+    for (LogWeight& u : half) u /= 2;
+    const LogWeights candidates[] = {raw(), equal, scaled(learned), scaled(half)};
+    const LogWeights* best = &in_use;
+    double least = validation_error(in_use);
+    for (const LogWeights& candidate : candidates) {
+      if (candidate == in_use) continue;
+      double error = validation_error(candidate);
+      if (&candidate == &candidates[2]) error *= reluctance;
+      if (!(error < least)) continue;
+      least = error;
+      best = &candidate;
+    }
+    return *best;
+  }
+
+ private:
+  // No weights; or, where trees of different weights vote together, equal ones of the others' size.
+  LogWeights raw() const {
+    if (!forgets_) return {};
+    LogWeights logs = base_;
+    for (LogWeight& log : logs) log = -log;
+    return scaled(logs);
+  }
+
+  static LogWeight clamped(LogWeight log) {
+    return std::clamp(log, -most_log_weight, most_log_weight);
+  }
+
+  // Logarithms of weights on standardised features, the largest 0.
+  LogWeights descend() const {
+    std::vector<double> u(D_, 0.0);
+    for (int step = 0; step < n_steps; ++step) {
+      const std::vector<std::uint32_t> chosen = rows_of_step(step);
+      std::vector<Estimated> queries;
+      for (const std::uint32_t row : chosen) queries.push_back({position(row), row});
+      const std::vector<double> weights = weights_of(rounded(u));
+      const std::vector<Nearby> near = nearest_rows(weights, queries, rows_, n_threads_);
+      std::vector<double> gradient(D_, 0.0);
+      for (std::size_t i = 0; i < chosen.size(); ++i) {
+        double pulls[n_near];
+        labels_.error(near[i], window_.label(arrivals_[chosen[i]]), pulls);
+        for (std::size_t j = 0; j < n_near; ++j) {
+          const float* x = position(chosen[i]);
+          const float* y = position(near[i].row(j));
+          for (std::size_t f = 0; f < D_; ++f) {
+            const double apart = static_cast<double>(x[f]) - static_cast<double>(y[f]);
+            gradient[f] += pulls[j] * (apart * apart);
+          }
+        }
+      }
+      for (std::size_t f = 0; f < D_; ++f) gradient[f] *= weights[f];
+      move(u, gradient, step);
+    }
+    return rounded(u);
+  }
+
+  // Along the gradient, its largest component by `length`; then the largest of u is 0 again. Features
+  // that are constant stay out of it.
+  void move(std::vector<double>& u, std::span<const double> gradient, int step) const {
+    double largest = 0.0;
+    for (const double g : gradient) largest = std::max(largest, std::fabs(g));
+    if (!(largest > 0.0) || std::isinf(largest)) return;
+    const double length = first_step * std::sqrt(1.0 - static_cast<double>(step) / n_steps);
+    for (std::size_t f = 0; f < u.size(); ++f) u[f] += length * (gradient[f] / largest);
+    double top = -std::numeric_limits<double>::infinity();
+    for (std::size_t f = 0; f < u.size(); ++f)
+      if (varies(f)) top = std::max(top, u[f]);
+    for (std::size_t f = 0; f < u.size(); ++f)
+      if (varies(f)) u[f] = std::max(u[f] - top, lowest);
+  }
+
+  static LogWeights rounded(std::span<const double> u) {
+    LogWeights logs(u.size());
+    for (std::size_t f = 0; f < u.size(); ++f)
+      logs[f] = static_cast<LogWeight>(std::floor(u[f] + 0.5));
+    return logs;
+  }
+
+  // Those of least hash64(seed, round, step, arrival), by arrival; the round is the number of arrivals.
+  std::vector<std::uint32_t> rows_of_step(int step) const {
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> keyed(rows_.size());
+    for (std::uint32_t i = 0; i < keyed.size(); ++i)
+      keyed[i] = {hash64(seed_, window_.end(), step, arrivals_[i]), i};
+    const std::size_t n = std::min(forgets_ ? rows_per_step / 2 : rows_per_step, keyed.size() / 7);
+    std::nth_element(keyed.begin(), keyed.begin() + static_cast<std::ptrdiff_t>(n) - 1,
+                     keyed.end());
+    std::vector<std::uint32_t> chosen;
+    for (std::size_t i = 0; i < n; ++i) chosen.push_back(keyed[i].second);
+    std::sort(chosen.begin(), chosen.end());
+    return chosen;
+  }
+
+  // All rows of the window, by the moments of those that are learned from.
+  void standardise(const Params& params) {
+    std::vector<double> scale = weights_of(base_);
+    for (double& value : scale) value = std::sqrt(value);
+    std::vector<double> x(D_);
+    standardised_.reserve(arrivals_.size() * D_);
+    for (const Arrival a : arrivals_) {
+      to_doubles({window_.row(a), params.element_type}, D_, x.data());
+      for (std::size_t f = 0; f < D_; ++f) {
+        const double z = (x[f] - moments_.means[f]) * scale[f];
+        standardised_.push_back(
+            std::isnan(z) ? 0.0F : static_cast<float>(std::clamp(z, -farthest, farthest)));
+      }
+    }
+    for (std::size_t i = 0; i < cut_; ++i) rows_.add({position(i), D_});
+  }
+
+  const float* position(std::size_t i) const { return standardised_.data() + i * D_; }
+
+  bool varies(std::size_t f) const { return moments_.variances[f] > 0.0; }
+
+  // Weights of raw features, of a size at which squared distances are about 2. A constant feature,
+  // of which nothing is known, gets the least of the others' (see least_log_weight).
+  LogWeights scaled(const LogWeights& u) const {
+    LogWeights logs(u.size());
+    double sum = 0.0;
+    for (std::size_t f = 0; f < u.size(); ++f) {
+      logs[f] = base_[f] + u[f];
+      const double importance = weight_of(logs[f]) * moments_.variances[f];
+      if (std::isfinite(importance)) sum += importance;
+    }
+    const LogWeight size = sum > 0.0 ? log_weight_of(std::min(sum, 1e300)) : 0;
+    LogWeights varying;
+    for (std::size_t f = 0; f < logs.size(); ++f) {
+      logs[f] = clamped(logs[f] - size);
+      if (varies(f)) varying.push_back(logs[f]);
+    }
+    for (std::size_t f = 0; f < logs.size(); ++f)
+      if (!varies(f)) logs[f] = least_log_weight(varying);
+    return is_plain(logs) ? LogWeights{} : logs;
+  }
+
+  // Of weights of raw features, on the newest rows; they are compared as standardised ones too.
+  double validation_error(LogWeights logs) const {
+    logs.resize(D_);  // zeros are the plain metric
+    for (std::size_t f = 0; f < D_; ++f) logs[f] = clamped(logs[f] - base_[f]);
+    std::vector<Estimated> queries;
+    for (std::size_t i = rows_.size(); i < arrivals_.size(); ++i) queries.push_back({position(i)});
+    const std::vector<Nearby> near = nearest_rows(weights_of(logs), queries, rows_, n_threads_);
+    double error = 0.0;
+    for (std::size_t i = 0; i < near.size(); ++i)
+      error += labels_.error(near[i], window_.label(arrivals_[cut_ + i]), nullptr);
+    return error;
+  }
+
+  const Window& window_;
+  const std::uint64_t seed_;
+  const std::size_t D_;  // features
+  const bool forgets_;
+  const std::size_t n_threads_;
+  const std::vector<Arrival> arrivals_;
+  const std::size_t cut_;  // from here on they are for validation
+  const LabelEstimates labels_;
+  const Moments moments_;            // of the rows that are learned from
+  LogWeights base_;                  // of 1 / variance; 0 for a constant feature
+  std::vector<float> standardised_;  // all of the arrivals, D_ values each
+  StandardisedRows rows_;            // those before cut_
+};
+
+}  // namespace
+
+Moments moments(const Params& params, std::size_t n,
+                const std::function<const std::byte*(std::size_t)>& row) {
+  const std::size_t D = params.n_features;
+  Moments out{std::vector<double>(D, 0.0), std::vector<double>(D, 0.0)};
+  std::vector<double> x(D);
+  const auto for_each = [&](auto&& f) {
+    for (std::size_t i = 0; i < n; ++i) {
+      to_doubles({row(i), params.element_type}, D, x.data());
+      for (std::size_t j = 0; j < D; ++j) f(j);
+    }
+  };
+  const auto count = static_cast<double>(n);
+  for_each([&](std::size_t j) { out.means[j] += x[j]; });
+  for (double& mean : out.means) mean /= count;
+  for_each([&](std::size_t j) {
+    const double apart = x[j] - out.means[j];
+    out.variances[j] += apart * apart;
+  });
+  for (double& variance : out.variances)
+    variance = std::isfinite(variance) ? variance / count : std::numeric_limits<double>::infinity();
+  return out;
+}
+
+LogWeights learn_weights(const Window& window, std::size_t n_rows, const Params& params,
+                         const LogWeights& in_use, std::size_t n_threads) {
+  return WeightLearning(window, n_rows, params, n_threads).choose(in_use);
+}
+
+}  // namespace boundary_forest

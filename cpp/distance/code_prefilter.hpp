@@ -1,0 +1,58 @@
+// The prefilter of the Euclidean metric: rows are compared by their byte codes (kernels/codes.hpp).
+//
+// uint8 rows are their own codes, int8 rows too but for 128, and what comes out is exact. Floats, and
+// all rows if features have weights, are coded for every group, so that no second copy of a row is
+// kept (promise 5): codes only tell which rows cannot be the closest, and the distances of the others
+// are computed in the canonical order.
+#pragma once
+
+#include "distance/kernels/kernel.hpp"
+#include "distance/prefilter.hpp"
+
+namespace boundary_forest {
+
+class CodePrefilter final : public Prefilter {
+ public:
+  // `block` must have at most kernels::most_coded_features features; `scales` has the root of each
+  // one's weight, or nothing.
+  CodePrefilter(const Metric& d, const QueryRows& block, ElementType stored,
+                std::span<const double> scales);
+
+  std::size_t filter(std::span<const std::uint32_t> queries, std::span<const std::byte* const> rows,
+                     std::span<double> bounds, Workspace& workspace,
+                     std::span<std::uint64_t> closest) const override;
+
+ private:
+  // Fewer queries than this, or rows of fewer bytes in all, do not make up for the coding of floats.
+  static constexpr std::size_t worth_coding = 4;
+  static constexpr std::size_t worth_coding_bytes = 4096;
+
+  void choose_coding(std::span<const double> scales);
+  void code_rows(std::span<const std::byte* const> rows, const kernels::CodedRows& coded,
+                 float* errors) const;
+  std::size_t consider_rows(std::span<const std::byte* const> rows, std::uint32_t query,
+                            std::uint64_t mask, double& bound, std::uint64_t& closest) const;
+  std::size_t consider_possible(std::span<const std::byte* const> rows, std::uint32_t query,
+                                const std::int32_t* squares, std::uint64_t closest_codes,
+                                const float* errors, double& bound, std::uint64_t& closest) const;
+
+  const Metric& d_;
+  const QueryRows& block_;
+  const kernels::CodeKernels& kernels_;
+  PlainPrefilter plain_;
+  ElementType stored_;
+  std::size_t n_features_;
+  std::size_t stride_;
+  kernels::Coding coding_;
+  std::vector<double> feature_scales_;  // of the coding, with weights
+  std::vector<double> feature_lows_;
+  bool exact_;      // codes are the rows
+  float slack_;     // how much the canonical distance may differ from the true one, as a factor
+  float tiny_;      // and absolutely, where squares underflow; in steps
+  float farthest_;  // beyond it squares may overflow; in steps
+  std::vector<std::int8_t> codes_;     // stride_ bytes for each query of the block
+  std::vector<std::int32_t> squares_;  // one for each
+  std::vector<float> errors_;          // one for each
+};
+
+}  // namespace boundary_forest

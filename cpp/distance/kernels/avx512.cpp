@@ -1,0 +1,10 @@
+// The portable kernels, compiled for AVX-512 with its byte products (VNNI).
+#include "distance/kernels/codes.hpp"
+#include "distance/kernels/columns.hpp"
+#include "distance/kernels/lanes.hpp"
+
+namespace boundary_forest::kernels {
+
+InstructionSet avx512() { return {"avx512", kernel_for, code_kernels, column_kernels}; }
+
+}  // namespace boundary_forest::kernels

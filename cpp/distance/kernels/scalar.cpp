@@ -1,0 +1,10 @@
+// The portable kernels for the baseline of the target, with no instruction set chosen.
+#include "distance/kernels/codes.hpp"
+#include "distance/kernels/columns.hpp"
+#include "distance/kernels/lanes.hpp"
+
+namespace boundary_forest::kernels {
+
+InstructionSet scalar() { return {"scalar", kernel_for, code_kernels, column_kernels}; }
+
+}  // namespace boundary_forest::kernels

@@ -1,0 +1,90 @@
+// A forest's content in hashes: what fingerprint() is made of.
+//
+// A tree's digest chains (arrival, parent's arrival) in order of creation. The sum over examples has
+// each one as often as nodes hold it, so it is also a sum over nodes, and engines that hold
+// different trees of one forest can add theirs. Nothing depends on slots, and no row is copied.
+#include "base/rng.hpp"
+#include "forest/boundary_forest.hpp"
+
+namespace boundary_forest {
+namespace {
+
+using Hash128 = std::array<std::uint64_t, 2>;
+
+// Two chains that begin differently, and so never meet but by chance.
+constexpr Hash128 beginning = {0x626F756E64617279ULL, 0x666F726573740A01ULL};
+
+void absorb(Hash128& hash, std::uint64_t word) {
+  for (std::uint64_t& half : hash) half = boundary_forest::absorb(half, word);
+}
+
+void absorb_example(Hash128& hash, const Params& params, std::span<const std::uint64_t> label_keys,
+                    Arrival arrival, const std::byte* row, const double* label) {
+  absorb(hash, arrival);
+  with_element_type(params.element_type, [&](auto zero) {
+    const auto* x = reinterpret_cast<const decltype(zero)*>(row);
+    for (std::uint64_t& half : hash) half = row_fingerprint(x, params.n_features, half);
+  });
+  const bool vote = params.estimator == Estimator::shepard_vote;
+  for (std::size_t i = 0; i < params.label_length; ++i)
+    absorb(hash, vote ? label_keys[static_cast<std::size_t>(label[i])]
+                      : std::bit_cast<std::uint64_t>(label[i]));
+}
+
+// What later learning depends on besides trees and examples; 0 if that is nothing.
+Hash128 digest_of(const Adaptation& adaptation, const VoteState& votes, const Params& params,
+                  std::span<const std::uint64_t> label_keys) {
+  const Window& window = adaptation.window;
+  if (votes.errors.empty() && !window.is_kept()) return {0, 0};
+  Hash128 hash = beginning;
+  absorb(hash, votes.rule);
+  for (const double error : votes.errors) absorb(hash, std::bit_cast<std::uint64_t>(error));
+  for (const double loss : votes.losses) absorb(hash, std::bit_cast<std::uint64_t>(loss));
+  for (const LogWeight log : adaptation.settings->log_weights)
+    absorb(hash, static_cast<std::uint64_t>(log));
+  for (const Arrival a : window.last(Window::capacity))
+    absorb_example(hash, params, label_keys, a, window.row(a), window.label(a));
+  return hash;
+}
+
+}  // namespace
+
+Digest BoundaryForest::digest(std::span<const std::uint64_t> label_keys, const VoteState* votes) {
+  const Reading reading(publication_);
+  const Version& version = reading.version;
+  const bool vote = params_.estimator == Estimator::shepard_vote;
+  if (vote && label_keys.size() < version.n_classes)
+    throw std::invalid_argument("label_keys must have one for each class");
+  Digest digest;
+  std::vector<std::uint32_t> n_holders(version.slots, 0);
+  for (Slot slot = 0; !version.planted && slot < version.slots; ++slot)
+    n_holders[slot] = store_.is_in(version, slot) ? 1 : 0;
+  for (const auto& [tree, n_nodes, generation, answering] : version.trees) {
+    Hash128 hash = beginning;
+    absorb(hash, tree->place());
+    if (generation > 0 || !answering) absorb(hash, 2 * std::uint64_t{generation} + answering);
+    for (const LogWeight log : tree->settings()->log_weights)
+      absorb(hash, static_cast<std::uint64_t>(log));
+    for (NodeId v = 0; v < n_nodes; ++v) {
+      const NodeId parent = tree->parent(v);
+      absorb(hash, store_.arrival(tree->example(v)));
+      absorb(hash, parent == nothing ? ~0ULL : store_.arrival(tree->example(parent)));
+      ++n_holders[tree->example(v)];
+    }
+    digest.trees.push_back(hash);
+  }
+  for (Slot slot = 0; slot < version.slots; ++slot) {
+    if (n_holders[slot] == 0) continue;
+    Hash128 hash = beginning;
+    absorb_example(hash, params_, label_keys, store_.arrival(slot), store_.row(slot),
+                   store_.label(slot));
+    if (store_.is_forgotten(version, slot)) absorb(hash, 1);  // walked by, and never returned
+    for (std::size_t half = 0; half < 2; ++half)
+      digest.examples[half] += n_holders[slot] * hash[half];
+  }
+  const Adaptation& own = version.adaptation;
+  digest.adaptation = digest_of(own, votes == nullptr ? own.votes : *votes, params_, label_keys);
+  return digest;
+}
+
+}  // namespace boundary_forest

@@ -1,0 +1,92 @@
+// How a tree grows, settles and takes back; the algorithm itself is in boundary_tree.hpp.
+#include "tree/boundary_tree.hpp"
+
+#include <numeric>
+
+namespace boundary_forest {
+
+void BoundaryTree::add_node(Slot example, NodeId parent) {
+  if (size_ == ChildLists::most_nodes)
+    throw std::length_error("a tree holds at most 2^30 - 1 nodes");
+  nodes_.grow_to(size_ + std::size_t{1});
+  nodes_[size_].example = example;
+  nodes_[size_].parent = parent;
+  nodes_[size_].children.store(nothing, std::memory_order_relaxed);
+  if (parent != nothing) {
+    // So that nothing can fail once the list has moved, neither here nor where it is settled or
+    // taken back.
+    reserve_more(outgrown_, 1);
+    reserve_more(retired_, outgrown_.size() + 1);
+    auto& children = nodes_[parent].children;
+    const ChildLists::Ref before = children.load(std::memory_order_relaxed);
+    const ChildLists::Ref after = lists_.append(before, size_);
+    if (after != before) {
+      outgrown_.push_back({size_, before});
+      children.store(after, std::memory_order_release);
+    }
+  }
+  ++size_;
+}
+
+void BoundaryTree::restore(std::span<const Slot> examples, std::span<const NodeId> parents) {
+  if (examples.size() > ChildLists::most_nodes)
+    throw std::length_error("a tree holds at most 2^30 - 1 nodes");
+  const auto n = static_cast<NodeId>(examples.size());
+  nodes_.grow_to(n);
+  // The children of all nodes side by side, those of node v from ends[v] back to ends[v - 1].
+  std::vector<std::uint32_t> ends(n, 0);
+  for (NodeId v = 1; v < n; ++v) ++ends[parents[v]];
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  std::vector<NodeId> children(n);
+  std::vector<std::uint32_t> at(ends);
+  for (NodeId v = n; v-- > 1;) children[--at[parents[v]]] = v;
+  for (NodeId v = 0; v < n; ++v) {
+    const std::uint32_t count = ends[v] - at[v];
+    nodes_[v].example = examples[v];
+    nodes_[v].parent = parents[v];
+    nodes_[v].children.store(count == 0 ? nothing : lists_.make(&children[at[v]], count),
+                             std::memory_order_relaxed);
+  }
+  size_ = n;
+}
+
+void BoundaryTree::settle(std::uint64_t number) {
+  for (const Outgrown& outgrown : outgrown_) retire(number, outgrown.list);
+  outgrown_.clear();
+  nodes_.settle(number);
+  lists_.settle(number);
+}
+
+void BoundaryTree::retire(std::uint64_t number, ChildLists::Ref list) {
+  if (lists_.has_memory(list)) retired_.push_back({number, list});
+}
+
+void BoundaryTree::recycle_before(std::uint64_t oldest_read) {
+  auto retired = retired_.begin();
+  for (; retired != retired_.end() && retired->number < oldest_read; ++retired)
+    lists_.recycle(retired->list);
+  retired_.erase(retired_.begin(), retired);
+  nodes_.recycle_before(oldest_read);
+  lists_.recycle_before(oldest_read);
+}
+
+void BoundaryTree::rollback(NodeId n_nodes, std::uint64_t number) {
+  while (size_ > n_nodes) {
+    --size_;
+    const NodeId parent = nodes_[size_].parent;
+    if (parent == nothing) continue;
+    auto& children = nodes_[parent].children;
+    const ChildLists::Ref list = children.load(std::memory_order_relaxed);
+    if (!outgrown_.empty() && outgrown_.back().by == size_) {
+      children.store(outgrown_.back().list, std::memory_order_release);
+      outgrown_.pop_back();
+      retire(number, list);  // a reader may have picked it up
+    } else {
+      lists_.remove_last(list);
+    }
+  }
+}
+
+std::size_t BoundaryTree::bytes() const { return sizeof(*this) + nodes_.bytes() + lists_.bytes(); }
+
+}  // namespace boundary_forest
