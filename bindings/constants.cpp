@@ -13,7 +13,7 @@
 #include "distance/feature_weights.hpp"
 #include "distance/label_metric.hpp"
 #include "distance/metric.hpp"
-#include "forest/search.hpp"
+#include "forest/neighbor_search.hpp"
 #include "vote/combine.hpp"
 #include "vote/vote_rules.hpp"
 

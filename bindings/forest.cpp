@@ -74,24 +74,25 @@ std::unique_ptr<Metric> Forest::metric_for(const Params& params) const {
   return make_metric(metric_, p_, params.element_type, params.n_features, needs_non_negative);
 }
 
-RowsView Forest::view(const Array2d& X) const {
+RowsView Forest::view(const BoundaryForest& forest, const Array2d& X) const {
   if (is_inside(metric_) || is_inside(label_metric_))
     throw std::runtime_error("metric must not call the forest that is calling it");
-  return view_of(X, forest_->params());
+  return view_of(X, forest.params());
 }
 
-Ids Forest::ids_to_learn(const nb::object& given, std::size_t n) const {
+Ids Forest::ids_to_learn(const BoundaryForest& forest, const nb::object& given, std::size_t n) {
   Ids ids = ids_from(given);
-  if (n > 0 && (ids.kind() != forest_->params().ids || (!given.is_none() && ids.size() != n)))
+  if (n > 0 && (ids.kind() != forest.params().ids || (!given.is_none() && ids.size() != n)))
     throw std::invalid_argument("ids must be None, or one per row of the forest's kind");
   return ids;
 }
 
-RowsView Forest::rows_to_learn(const Array2d& X, const Labels2d& y) const {
-  const RowsView rows = view(X);
-  if (rows.type != forest_->params().element_type)
+RowsView Forest::rows_to_learn(const BoundaryForest& forest, const Array2d& X,
+                               const Labels2d& y) const {
+  const RowsView rows = view(forest, X);
+  if (rows.type != forest.params().element_type)
     throw nb::type_error("rows to learn must have the forest's element type");
-  if (y.shape(0) != rows.n || y.shape(1) != forest_->params().label_length)
+  if (y.shape(0) != rows.n || y.shape(1) != forest.params().label_length)
     throw std::invalid_argument("y must have one row per row of X and label_length columns");
   return rows;
 }

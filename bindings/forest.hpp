@@ -135,17 +135,20 @@ class Forest {
   std::shared_ptr<BoundaryForest> forest() const;
   void rebuild(std::size_t n_jobs);
 
-  RowsView view(const Array2d& X) const;
-  Ids ids_to_learn(const nb::object& given, std::size_t n) const;
-  RowsView rows_to_learn(const Array2d& X, const Labels2d& y) const;
+  RowsView view(const BoundaryForest& forest, const Array2d& X) const;
+  static Ids ids_to_learn(const BoundaryForest& forest, const nb::object& given, std::size_t n);
+  RowsView rows_to_learn(const BoundaryForest& forest, const Array2d& X, const Labels2d& y) const;
   // The rows of an array of positions.
-  std::vector<std::byte> bytes_of(const Array2d& array) const;
-  SavedRows rows_in(const Array2d& array, const std::string& how) const;
+  static std::vector<std::byte> bytes_of(const BoundaryForest& forest, const Array2d& array);
+  static SavedRows rows_in(const BoundaryForest& forest, const Array2d& array,
+                           const std::string& how);
 
   nb::object metric_;        // a name, an address or a callable
   nb::object label_metric_;  // a name or a callable
   double p_;
   std::vector<double> weights_;  // of the features, if they were given
+  // widen() and a rebuild put another engine here, on whichever thread has the GIL. So a call copies this
+  // pointer once, before it releases the GIL, and reads params() of its copy alone.
   std::shared_ptr<BoundaryForest> forest_;
 };
 

@@ -19,57 +19,59 @@ constexpr const char* neighbors_signature =
 }  // namespace
 
 nb::object Forest::apply(const Array2d& X, std::size_t n_jobs) {
-  const RowsView rows = view(X);
-  return to_numpy(
-      without_gil([&, forest = forest_] { return forest->apply(rows, run_with(n_jobs)); }));
+  const std::shared_ptr<BoundaryForest> forest = forest_;
+  const RowsView rows = view(*forest, X);
+  return to_numpy(without_gil([&] { return forest->apply(rows, run_with(n_jobs)); }));
 }
 
 template <auto method>
 nb::object Forest::answer(const Array2d& X, std::size_t n_jobs,
                           const std::optional<RankArray>& ranks) {
-  const RowsView rows = view(X);
-  std::optional<Table<double>> answers = without_gil([&, forest = forest_] {
-    return ((*forest).*method)(rows, run_with(n_jobs), ranks_in(ranks));
-  });
+  const std::shared_ptr<BoundaryForest> forest = forest_;
+  const RowsView rows = view(*forest, X);
+  std::optional<Table<double>> answers =
+      without_gil([&] { return ((*forest).*method)(rows, run_with(n_jobs), ranks_in(ranks)); });
   return answers ? to_numpy(std::move(*answers)) : nb::none();
 }
 
 nb::tuple Forest::neighbors(const Array2d& X, std::size_t n, std::size_t n_jobs, std::size_t beam,
                             bool exact, const std::optional<Mask>& mask, const nb::object& ids) {
-  const RowsView rows = view(X);
+  const std::shared_ptr<BoundaryForest> forest = forest_;
+  const RowsView rows = view(*forest, X);
   const PySearch how(beam, exact, mask, ids);
-  return to_tuple(without_gil([&, forest = forest_] {
-                    return forest->neighbors(rows, n, how.search, run_with(n_jobs));
-                  }),
-                  forest_->params());
+  return to_tuple(
+      without_gil([&] { return forest->neighbors(rows, n, how.search, run_with(n_jobs)); }),
+      forest->params());
 }
 
 nb::tuple Forest::within(const Array2d& X, double radius, std::size_t n_jobs, std::size_t beam,
                          bool exact, const std::optional<Mask>& mask, const nb::object& ids) {
-  const RowsView rows = view(X);
+  const std::shared_ptr<BoundaryForest> forest = forest_;
+  const RowsView rows = view(*forest, X);
   const PySearch how(beam, exact, mask, ids);
-  Within found = without_gil(
-      [&, forest = forest_] { return forest->within(rows, radius, how.search, run_with(n_jobs)); });
+  Within found =
+      without_gil([&] { return forest->within(rows, radius, how.search, run_with(n_jobs)); });
   const std::size_t n = found.distances.size();
   return nb::make_tuple(to_numpy(std::move(found.row_ends), {rows.n}),
                         to_numpy(std::move(found.distances), {n}),
                         to_numpy(std::move(found.arrivals), {n}),
-                        ids_to_python(std::move(found.ids), forest_->params().ids, {n}));
+                        ids_to_python(std::move(found.ids), forest->params().ids, {n}));
 }
 
 nb::tuple Forest::found(const Array2d& X, std::size_t n_jobs) {
-  const RowsView rows = view(X);
-  Answers answers =
-      without_gil([&, forest = forest_] { return forest->found(rows, run_with(n_jobs)); });
+  const std::shared_ptr<BoundaryForest> forest = forest_;
+  const RowsView rows = view(*forest, X);
+  FoundExamples answers = without_gil([&] { return forest->found(rows, run_with(n_jobs)); });
   return nb::make_tuple(to_numpy(std::move(answers.found.places)),
                         to_numpy(std::move(answers.found.distances)),
-                        to_tuple(std::move(answers.examples), forest_->params()));
+                        to_tuple(std::move(answers.examples), forest->params()));
 }
 
 nb::tuple Forest::paths(const Array2d& x) {
-  const RowsView row = view(x);
+  const std::shared_ptr<BoundaryForest> forest = forest_;
+  const RowsView row = view(*forest, x);
   if (row.n != 1) throw std::invalid_argument("one row is explained at a time");
-  Paths paths = without_gil([&, forest = forest_] { return forest->paths(row); });
+  Paths paths = without_gil([&] { return forest->paths(row); });
   nb::list trees;
   for (Found& path : paths.trees) {
     const std::size_t n = path.places.columns;
@@ -79,7 +81,7 @@ nb::tuple Forest::paths(const Array2d& x) {
   const std::size_t n = paths.weights.size();
   return nb::make_tuple(trees, to_numpy(std::move(paths.weights), {n}),
                         to_numpy(std::move(paths.estimate)),
-                        to_tuple(std::move(paths.examples), forest_->params()));
+                        to_tuple(std::move(paths.examples), forest->params()));
 }
 
 void bind_asking(nb::class_<Forest>& forest) {

@@ -9,9 +9,10 @@ namespace boundary_forest {
 using namespace nb::literals;
 
 void Forest::learn(const Array2d& X, const Labels2d& y, std::size_t n_jobs, const nb::object& ids) {
-  const RowsView rows = rows_to_learn(X, y);
-  const Ids names = ids_to_learn(ids, rows.n);
-  saying_how_far(rows, [&, forest = forest_](std::size_t& learned) {
+  const std::shared_ptr<BoundaryForest> forest = forest_;
+  const RowsView rows = rows_to_learn(*forest, X, y);
+  const Ids names = ids_to_learn(*forest, ids, rows.n);
+  saying_how_far(rows, [&](std::size_t& learned) {
     forest->learn(rows, y.data(), run_with(n_jobs), learned, names);
   });
 }
@@ -20,25 +21,26 @@ template <auto method>
 nb::object Forest::answer_then_learn(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
                                      const nb::object& ids, const std::optional<RankArray>& ranks,
                                      bool with_leaves) {
-  const RowsView rows = rows_to_learn(X, y);
-  const Ids names = ids_to_learn(ids, rows.n);
+  const std::shared_ptr<BoundaryForest> forest = forest_;
+  const RowsView rows = rows_to_learn(*forest, X, y);
+  const Ids names = ids_to_learn(*forest, ids, rows.n);
   Table<double> answers;
   TreeLeaves leaves;
-  saying_how_far(rows, [&, forest = forest_](std::size_t& learned) {
+  saying_how_far(rows, [&](std::size_t& learned) {
     answers = ((*forest).*method)(rows, y.data(), run_with(n_jobs), learned, names, ranks_in(ranks),
                                   with_leaves ? &leaves : nullptr);
   });
   if (!with_leaves) return to_numpy(std::move(answers));
   return nb::make_tuple(to_numpy(std::move(answers)),
-                        to_tuple(std::move(leaves), forest_->params()));
+                        to_tuple(std::move(leaves), forest->params()));
 }
 
 void Forest::learn_offline(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
                            const nb::object& ids) {
-  const RowsView rows = rows_to_learn(X, y);
-  const Ids names = ids_to_learn(ids, rows.n);
-  without_gil(
-      [&, forest = forest_] { forest->learn_offline(rows, y.data(), run_with(n_jobs), names); });
+  const std::shared_ptr<BoundaryForest> forest = forest_;
+  const RowsView rows = rows_to_learn(*forest, X, y);
+  const Ids names = ids_to_learn(*forest, ids, rows.n);
+  without_gil([&] { forest->learn_offline(rows, y.data(), run_with(n_jobs), names); });
 }
 
 void Forest::check_ids(const nb::object& ids, bool may_be_known) {
@@ -48,9 +50,10 @@ void Forest::check_ids(const nb::object& ids, bool may_be_known) {
 
 void Forest::replace(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
                      const nb::object& ids) {
-  const RowsView all = rows_to_learn(X, y);
-  Ids names = ids_to_learn(ids, all.n);
-  const std::size_t n_features = forest_->params().n_features;
+  const std::shared_ptr<BoundaryForest> first = forest_;
+  const RowsView all = rows_to_learn(*first, X, y);
+  Ids names = ids_to_learn(*first, ids, all.n);
+  const std::size_t n_features = first->params().n_features;
   saying_how_far(all, [&](std::size_t& learned) {
     std::size_t before = 0;
     while (before < all.n) {

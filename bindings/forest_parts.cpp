@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "distributed/partial_forest.hpp"
 #include "forest.hpp"
 
 namespace boundary_forest {
@@ -11,21 +12,24 @@ namespace boundary_forest {
 using namespace nb::literals;
 
 nb::tuple Forest::leaves(const Array2d& X, std::size_t n_jobs) {
-  const RowsView rows = view(X);
+  const std::shared_ptr<BoundaryForest> forest = forest_;
+  const RowsView rows = view(*forest, X);
   TreeLeaves leaves =
-      without_gil([&, forest = forest_] { return forest->leaves(rows, run_with(n_jobs)); });
-  return unweighted(std::move(leaves), forest_->params());
+      without_gil([&] { return PartialForest(*forest).leaves(rows, run_with(n_jobs)); });
+  return unweighted(std::move(leaves), forest->params());
 }
 
 nb::tuple Forest::leaves_then_learn(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
                                     const nb::object& ids) {
-  const RowsView rows = rows_to_learn(X, y);
-  const Ids names = ids_to_learn(ids, rows.n);
+  const std::shared_ptr<BoundaryForest> forest = forest_;
+  const RowsView rows = rows_to_learn(*forest, X, y);
+  const Ids names = ids_to_learn(*forest, ids, rows.n);
   TreeLeaves leaves;
-  saying_how_far(rows, [&, forest = forest_](std::size_t& learned) {
-    leaves = forest->leaves_then_learn(rows, y.data(), run_with(n_jobs), learned, names);
+  saying_how_far(rows, [&](std::size_t& learned) {
+    leaves =
+        PartialForest(*forest).leaves_then_learn(rows, y.data(), run_with(n_jobs), learned, names);
   });
-  return unweighted(std::move(leaves), forest_->params());
+  return unweighted(std::move(leaves), forest->params());
 }
 
 constexpr auto all = std::numeric_limits<std::size_t>::max();
@@ -33,18 +37,19 @@ constexpr auto all = std::numeric_limits<std::size_t>::max();
 nb::tuple Forest::candidates(const Array2d& X, std::optional<std::size_t> n,
                              std::optional<double> radius, std::size_t n_jobs, std::size_t beam,
                              bool exact, const std::optional<Mask>& mask, const nb::object& ids) {
-  const RowsView rows = view(X);
+  const std::shared_ptr<BoundaryForest> forest = forest_;
+  const RowsView rows = view(*forest, X);
   const PySearch how(beam, exact, mask, ids);
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  Candidates found = without_gil([&, forest = forest_] {
-    return forest->candidates(rows, n.value_or(all), radius.value_or(infinity), how.search,
-                              run_with(n_jobs));
+  Candidates found = without_gil([&] {
+    return PartialForest(*forest).candidates(rows, n.value_or(all), radius.value_or(infinity),
+                                             how.search, run_with(n_jobs));
   });
   const std::size_t m = found.arrivals.size();
   return nb::make_tuple(
       to_numpy(std::move(found.row_ends), {rows.n}), to_numpy(std::move(found.reduced), {m}),
       to_numpy(std::move(found.distances), {m}), to_numpy(std::move(found.arrivals), {m}),
-      ids_to_python(std::move(found.ids), forest_->params().ids, {m}));
+      ids_to_python(std::move(found.ids), forest->params().ids, {m}));
 }
 
 namespace {
@@ -66,37 +71,39 @@ nb::tuple closest_of(const std::vector<Keys>& ends, const Distances& reduced, co
 }  // namespace
 
 nb::tuple Forest::examples(const Keys& arrivals) {
+  const std::shared_ptr<BoundaryForest> forest = forest_;
   const std::span wanted(arrivals.data(), arrivals.shape(0));
-  return to_tuple(without_gil([&, forest = forest_] { return forest->examples(wanted); }),
-                  forest_->params());
+  return to_tuple(without_gil([&] { return PartialForest(*forest).examples(wanted); }),
+                  forest->params());
 }
 
 std::vector<std::uint32_t> Forest::places_to_grow() {
-  return without_gil([forest = forest_] { return forest->places_to_grow(); });
+  return without_gil([forest = forest_] { return PartialForest(*forest).places_to_grow(); });
 }
 
 void Forest::grow(const Array2d& X, const Labels2d& y, const Keys& arrivals, std::size_t n_jobs,
                   const nb::object& ids) {
-  const RowsView rows = rows_to_learn(X, y);
-  const Ids names = ids_to_learn(ids, rows.n);
+  const std::shared_ptr<BoundaryForest> forest = forest_;
+  const RowsView rows = rows_to_learn(*forest, X, y);
+  const Ids names = ids_to_learn(*forest, ids, rows.n);
   const std::span numbers(arrivals.data(), arrivals.shape(0));
-  without_gil([&, forest = forest_] {
-    forest->grow_part(rows, y.data(), numbers, names, run_with(n_jobs));
-  });
+  without_gil(
+      [&] { PartialForest(*forest).grow(rows, y.data(), numbers, names, run_with(n_jobs)); });
 }
 
 nb::object Forest::oldest() {
-  const auto found = without_gil([forest = forest_] { return forest->oldest(); });
+  const auto found = without_gil([forest = forest_] { return PartialForest(*forest).oldest(); });
   if (!found) return nb::none();
   return nb::make_tuple(found->arrival, found->answering, found->place);
 }
 
 void Forest::cut(std::uint32_t place, bool answering, std::size_t n_jobs) {
-  without_gil([&, forest = forest_] { forest->cut(place, answering, run_with(n_jobs)); });
+  without_gil(
+      [&, forest = forest_] { PartialForest(*forest).cut(place, answering, run_with(n_jobs)); });
 }
 
 bool Forest::is_planted() {
-  return without_gil([forest = forest_] { return forest->is_planted(); });
+  return without_gil([forest = forest_] { return PartialForest(*forest).is_planted(); });
 }
 
 void bind_parts(nb::module_& m, nb::class_<Forest>& forest) {

@@ -78,10 +78,10 @@ nb::tuple Forest::digest(const std::optional<Keys>& label_keys,
 }
 
 nb::tuple Forest::features() {
-  BoundaryForest::Features features =
-      without_gil([&, forest = forest_] { return forest->features(); });
+  const std::shared_ptr<BoundaryForest> forest = forest_;
+  Features features = without_gil([&] { return forest->features(); });
   if (!weights_.empty()) features.weights = weights_;
-  if (features.weights.empty()) features.weights.assign(forest_->params().n_features, 1.0);
+  if (features.weights.empty()) features.weights.assign(forest->params().n_features, 1.0);
   const std::size_t n = features.weights.size();
   return nb::make_tuple(to_numpy(std::move(features.weights), {n}),
                         to_numpy(std::move(features.variances), {n}));
@@ -92,7 +92,8 @@ double Forest::label_deviation() {
 }
 
 nb::dict Forest::stats() {
-  const Stats stats = without_gil([&, forest = forest_] { return forest->stats(); });
+  const std::shared_ptr<BoundaryForest> forest = forest_;
+  const Stats stats = without_gil([&] { return forest->stats(); });
   nb::dict comparisons, evaluations, bytes, all;
   comparisons["learn"] = stats.learn.comparisons;
   comparisons["query"] = stats.query.comparisons;
@@ -116,7 +117,7 @@ nb::dict Forest::stats() {
   all["evaluations"] = evaluations;
   all["bytes"] = bytes;
   all["instruction_set"] = instruction_set();
-  if (forest_->params().forgets()) {
+  if (forest->params().forgets()) {
     nb::dict turnover;
     turnover["generations"] = nb::cast(stats.turnover.generations);
     turnover["ages"] = nb::cast(stats.turnover.ages);
@@ -128,6 +129,7 @@ nb::dict Forest::stats() {
 }
 
 void Forest::restore(const nb::dict& all, const std::string& positions) {
+  const std::shared_ptr<BoundaryForest> forest = forest_;
   BoundaryForest::State state;
   state.seen = nb::cast<std::uint64_t>(all["seen"]);
   state.n_classes = nb::cast<std::uint32_t>(all["n_classes"]);
@@ -143,7 +145,7 @@ void Forest::restore(const nb::dict& all, const std::string& positions) {
   state.node_parents = to_vector<NodeId>(all["node_parents"]);
   state.log_weights = to_vector<LogWeight>(all["log_weights"]);
   state.tree_weights = to_vector<std::uint32_t>(all["tree_weights"]);
-  state.window = {bytes_of(nb::cast<Array2d>(all["window_positions"])),
+  state.window = {bytes_of(*forest, nb::cast<Array2d>(all["window_positions"])),
                   to_vector<double>(all["window_labels"]),
                   to_vector<Arrival>(all["window_arrivals"]), ids_from(all["window_ids"])};
   state.vote_errors = to_vector<double>(all["vote_errors"]);
@@ -153,8 +155,8 @@ void Forest::restore(const nb::dict& all, const std::string& positions) {
                     to_vector<double>(all["labels"]),
                     to_vector<Arrival>(all["arrivals"]),
                     ids_from(all["ids"])};
-  const SavedRows rows = rows_in(nb::cast<Array2d>(all["positions"]), positions);
-  without_gil([&, forest = forest_] { forest->restore(state, rows); });
+  const SavedRows rows = rows_in(*forest, nb::cast<Array2d>(all["positions"]), positions);
+  without_gil([&] { forest->restore(state, rows); });
 }
 
 void Forest::widen(std::size_t n_features) {
@@ -165,21 +167,22 @@ void Forest::widen(std::size_t n_features) {
       [&, forest = forest_] { return shared(forest->widened(n_features, std::move(d))); });
 }
 
-std::vector<std::byte> Forest::bytes_of(const Array2d& array) const {
-  if (element_type_of(array.dtype()) != forest_->params().element_type)
+std::vector<std::byte> Forest::bytes_of(const BoundaryForest& forest, const Array2d& array) {
+  if (element_type_of(array.dtype()) != forest.params().element_type)
     throw nb::type_error("positions must have the forest's element type");
   const auto* data = static_cast<const std::byte*>(array.data());
   return {data, data + array.nbytes()};
 }
 
-SavedRows Forest::rows_in(const Array2d& array, const std::string& how) const {
+SavedRows Forest::rows_in(const BoundaryForest& forest, const Array2d& array,
+                          const std::string& how) {
   enum class How { copied, kept, mapped };
   constexpr Named<How> ways[] = {
       {"copied", How::copied}, {"kept", How::kept}, {"mapped", How::mapped}};
   const How chosen = by_name(how, ways);
-  if (element_type_of(array.dtype()) != forest_->params().element_type)
+  if (element_type_of(array.dtype()) != forest.params().element_type)
     throw nb::type_error("positions must have the forest's element type");
-  if (array.shape(1) != forest_->params().n_features)
+  if (array.shape(1) != forest.params().n_features)
     throw std::invalid_argument("positions has the wrong number of features");
   SavedRows rows{.data = static_cast<const std::byte*>(array.data()),
                  .bytes = array.nbytes(),

@@ -3,10 +3,9 @@
 //
 // Decisions come at numbers of arrivals, never at the end of a call, so that how a stream is cut into
 // batches cannot matter (promise 2): at 125 * 2^j, once the forest is planted. A forest that forgets
-// (lifetimes.hpp) also learns weights at every 1,000, and judges its votes at every arrival. The part
-// that decides is deciding.cpp. After a doubling at which the weights have changed, trees that have the
-// new ones are grown in steps, so that no arrival waits for all of them; then they take over together
-// (regrowing.cpp).
+// (lifetimes.hpp) also learns weights at every 1,000, and judges its votes at every arrival. After
+// a doubling at which the weights have changed, trees that have the new ones are grown in steps, so that no
+// arrival waits for all of them; then they take over together. Decisions are made by decisions.hpp.
 #pragma once
 
 #include <algorithm>

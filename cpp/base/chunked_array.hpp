@@ -207,7 +207,7 @@ class ChunkedArray {
     bytes_ += length * sizeof(Chunk);
   }
 
-  struct Outgrown {
+  struct OutgrownTable {
     std::uint64_t number;
     std::size_t bytes;
     OwnedChunk<T> chunk;
@@ -224,7 +224,7 @@ class ChunkedArray {
   std::unique_ptr<Chunk[]> current_;
   std::atomic<Chunk*> directory_{nullptr};
   std::atomic<std::size_t> bytes_{0};
-  std::vector<Outgrown> outgrown_;
+  std::vector<OutgrownTable> outgrown_;
   std::size_t n_settled_ = 0;  // of them
 };
 

@@ -1,12 +1,15 @@
-// The built-in metrics over the kernels, and metrics that are a user's compiled function.
+// The built-in metrics over the kernels, metrics that are a user's compiled function, and the prefilter for
+// any metric.
 #include "distance/metric.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <memory_resource>
 #include <stdexcept>
 #include <vector>
 
+#include "base/memory.hpp"
 #include "distance/code_prefilter.hpp"
 #include "distance/column_prefilter.hpp"
 #include "distance/kernels/kernel.hpp"
@@ -118,12 +121,13 @@ class FunctionMetric final : public Metric {
 
   void distances(const Position& query, const std::byte* const* rows, std::size_t n,
                  double* out) const override {
-    std::vector<double> x(n_features_);
-    std::vector<double> y(n_features_);
-    to_doubles(query, n_features_, x.data());
+    StackMemory memory;
+    std::pmr::vector<double> converted(&memory);
+    const double* x = as_doubles(query, converted);
+    std::pmr::vector<double> converted_row(&memory);
     for (std::size_t j = 0; j < n; ++j) {
-      to_doubles({rows[j], stored_}, n_features_, y.data());
-      const double value = function_(x.data(), y.data(), static_cast<std::int64_t>(n_features_));
+      const double* y = as_doubles({rows[j], stored_}, converted_row);
+      const double value = function_(x, y, static_cast<std::int64_t>(n_features_));
       out[j] = checked_distance(value, needs_non_negative_);
     }
   }
@@ -131,6 +135,14 @@ class FunctionMetric final : public Metric {
   bool may_fail() const override { return true; }
 
  private:
+  // Rows of float64 are used where they are; others are converted.
+  const double* as_doubles(const Position& row, std::pmr::vector<double>& converted) const {
+    if (row.type == ElementType::float64) return reinterpret_cast<const double*>(row.data);
+    converted.resize(n_features_);
+    to_doubles(row, n_features_, converted.data());
+    return converted.data();
+  }
+
   DistanceFunction function_;
   ElementType stored_;
   std::size_t n_features_;
@@ -138,6 +150,22 @@ class FunctionMetric final : public Metric {
 };
 
 }  // namespace
+
+std::unique_ptr<Prefilter> Metric::prefilter(const QueryRows& block) const {
+  return std::make_unique<PlainPrefilter>(*this, block);
+}
+
+std::size_t PlainPrefilter::filter(std::span<const std::uint32_t> queries,
+                                   std::span<const std::byte* const> rows, std::span<double> bounds,
+                                   Workspace&, std::span<std::uint64_t> closest) const {
+  double reduced[most_rows];
+  for (std::uint32_t i = 0; i < queries.size(); ++i) {
+    d_.distances(block_.position(queries[i]), rows.data(), rows.size(), reduced);
+    closest[i] = 0;
+    for (std::uint32_t j = 0; j < rows.size(); ++j) consider(j, reduced[j], bounds[i], closest[i]);
+  }
+  return queries.size() * rows.size();
+}
 
 std::vector<std::string> metric_names() {
   std::vector<std::string> names;

@@ -1,10 +1,9 @@
-// A forest whose trees are held by several engines, seen by the one who drives them.
+// What is decided for a forest whose trees are held by several engines.
 //
-// Each engine learns the whole stream for its own trees (Params::first_tree). What is left are answers,
-// which are made of all trees' ends (combine.hpp), and the decisions that need all trees: how votes are
-// weighed (voting.hpp) is decided here, as trees do not depend on it. Which trees are grown anew from all
-// that is stored, and which are cut for want of room, the engines must be told (parts.cpp): so they stop
-// at block_end().
+// Each engine learns the whole stream for its own trees (partial_forest.hpp). What is left are answers,
+// which are made of all trees' leaves (combine.hpp), and the decisions that need all trees: how votes are
+// weighed (voting.hpp), which trees get a successor grown from all that is stored, and which are cut
+// because too many examples are stored. The engines stop at block_end() for these.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ class ForestDriver {
   // Params of the whole forest.
   explicit ForestDriver(const Params& params);
 
-  // The ends of all trees, by place, for some rows.
+  // The leaves of all trees, by place, for some rows.
   struct LeavesView {
     std::size_t rows = 0;
     const double* labels = nullptr;     // rows x trees x label_length
@@ -45,13 +44,13 @@ class ForestDriver {
 
   // How many may have arrived before the engines must stop, if so many examples are stored now.
   Arrival block_end(Arrival stored) const;
-  // Whether the ends must be known for the rows up to there.
+  // Whether the leaves must be known for the rows up to there.
   bool wants_leaves() const;
   // What is due now: which step of growing successors, 0 for none; and whether a tree must be cut, n_cut were.
   Arrival growing_step() const { return planted_ ? schedule_.growing_step(seen_) : 0; }
   bool is_full(Arrival stored, std::size_t n_cut) const;
 
-  // Rows were learned, and the trees ended there just before each of them was. No ends where they are
+  // Rows were learned, and the trees ended there just before each of them was. No leaves where they are
   // neither wanted nor to be answered.
   void learn(std::span<const double> labels, std::size_t n, const LeavesView& leaves,
              const VoteRequest& request);

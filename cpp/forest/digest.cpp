@@ -4,7 +4,7 @@
 // each one as often as nodes hold it, so it is also a sum over nodes, and engines that hold
 // different trees of one forest can add theirs. Nothing depends on slots, and no row is copied.
 #include "base/rng.hpp"
-#include "forest/boundary_forest.hpp"
+#include "forest/state.hpp"
 
 namespace boundary_forest {
 namespace {
@@ -32,8 +32,8 @@ void absorb_example(Hash128& hash, const Params& params, std::span<const std::ui
 }
 
 // What later learning depends on besides trees and examples; 0 if that is nothing.
-Hash128 digest_of(const Adaptation& adaptation, const VoteState& votes, const Params& params,
-                  std::span<const std::uint64_t> label_keys) {
+Hash128 hash_of(const Adaptation& adaptation, const VoteState& votes, const Params& params,
+                std::span<const std::uint64_t> label_keys) {
   const Window& window = adaptation.window;
   if (votes.errors.empty() && !window.is_kept()) return {0, 0};
   Hash128 hash = beginning;
@@ -49,16 +49,15 @@ Hash128 digest_of(const Adaptation& adaptation, const VoteState& votes, const Pa
 
 }  // namespace
 
-Digest BoundaryForest::digest(std::span<const std::uint64_t> label_keys, const VoteState* votes) {
-  const Reading reading(publication_);
-  const Version& version = reading.version;
-  const bool vote = params_.estimator == Estimator::shepard_vote;
+Digest digest_of(const Params& params, const ExampleStore& store, const Version& version,
+                 std::span<const std::uint64_t> label_keys, const VoteState* votes) {
+  const bool vote = params.estimator == Estimator::shepard_vote;
   if (vote && label_keys.size() < version.n_classes)
     throw std::invalid_argument("label_keys must have one for each class");
   Digest digest;
   std::vector<std::uint32_t> n_holders(version.slots, 0);
   for (Slot slot = 0; !version.planted && slot < version.slots; ++slot)
-    n_holders[slot] = store_.is_in(version, slot) ? 1 : 0;
+    n_holders[slot] = store.is_in(version, slot) ? 1 : 0;
   for (const auto& [tree, n_nodes, generation, answering] : version.trees) {
     Hash128 hash = beginning;
     absorb(hash, tree->place());
@@ -67,8 +66,8 @@ Digest BoundaryForest::digest(std::span<const std::uint64_t> label_keys, const V
       absorb(hash, static_cast<std::uint64_t>(log));
     for (NodeId v = 0; v < n_nodes; ++v) {
       const NodeId parent = tree->parent(v);
-      absorb(hash, store_.arrival(tree->example(v)));
-      absorb(hash, parent == nothing ? ~0ULL : store_.arrival(tree->example(parent)));
+      absorb(hash, store.arrival(tree->example(v)));
+      absorb(hash, parent == nothing ? ~0ULL : store.arrival(tree->example(parent)));
       ++n_holders[tree->example(v)];
     }
     digest.trees.push_back(hash);
@@ -76,14 +75,14 @@ Digest BoundaryForest::digest(std::span<const std::uint64_t> label_keys, const V
   for (Slot slot = 0; slot < version.slots; ++slot) {
     if (n_holders[slot] == 0) continue;
     Hash128 hash = beginning;
-    absorb_example(hash, params_, label_keys, store_.arrival(slot), store_.row(slot),
-                   store_.label(slot));
-    if (store_.is_forgotten(version, slot)) absorb(hash, 1);  // walked by, and never returned
+    absorb_example(hash, params, label_keys, store.arrival(slot), store.row(slot),
+                   store.label(slot));
+    if (store.is_forgotten(version, slot)) absorb(hash, 1);  // passed through, and never returned
     for (std::size_t half = 0; half < 2; ++half)
       digest.examples[half] += n_holders[slot] * hash[half];
   }
   const Adaptation& own = version.adaptation;
-  digest.adaptation = digest_of(own, votes == nullptr ? own.votes : *votes, params_, label_keys);
+  digest.adaptation = hash_of(own, votes == nullptr ? own.votes : *votes, params, label_keys);
   return digest;
 }
 

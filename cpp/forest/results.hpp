@@ -1,4 +1,4 @@
-// What a forest tells: neighbours, answers and what they are made of, hashes, and figures about itself.
+// What calls return: neighbours, answers and what they are made of, hashes, and figures about itself.
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@ struct Neighbors {
   Ids ids;  // one for each, row by row
 };
 
-// Those within a radius: of row i, from number ends[i - 1] to ends[i].
+// Those within a radius: of row i, from number row_ends[i - 1] to row_ends[i].
 struct Within {
   std::vector<std::uint64_t> row_ends;
   std::vector<double> distances;
@@ -51,7 +51,7 @@ struct Found {
   Table<double> distances;
 };
 
-struct Answers {
+struct FoundExamples {
   Found found;        // a column a tree
   Examples examples;  // the distinct ones, by arrival
 };
@@ -65,7 +65,7 @@ struct TreeLeaves {
   Table<double> weights;  // shares of the answer: a row's sum to 1; or none
 };
 
-// What one engine of several has to say to a search: of row i, from number ends[i - 1] to ends[i]. They
+// What one engine of several finds in a search: of row i, from number row_ends[i - 1] to row_ends[i]. They
 // are ranked by reduced distances, of which two may be the same distance.
 struct Candidates {
   std::vector<std::uint64_t> row_ends;
@@ -74,16 +74,6 @@ struct Candidates {
   std::vector<Arrival> arrivals;
   Ids ids;
 };
-
-// Of what several engines have to say, one after the other: the numbers of the n closest for each row, in
-// order and each example once; of row i, from ends[i - 1] to ends[i].
-struct Closest {
-  std::vector<std::uint64_t> row_ends;
-  std::vector<std::uint64_t> numbers;
-};
-// `ends` are those of each engine, and the others stand one after the other.
-Closest closest(std::span<const std::span<const std::uint64_t>> ends,
-                std::span<const double> reduced, std::span<const Arrival> arrivals, std::size_t n);
 
 struct Paths {
   std::vector<Found> trees;
@@ -100,6 +90,13 @@ struct Digest {
   std::vector<std::array<std::uint64_t, 2>> trees;
   std::array<std::uint64_t, 2> examples = {0, 0};
   std::array<std::uint64_t, 2> adaptation = {0, 0};  // the same in all of them
+};
+
+// The weights of the features in use, and the features' variances: over the last arrivals if weights are
+// learned, otherwise over the stored examples.
+struct Features {
+  std::vector<double> weights;  // none: all are 1
+  std::vector<double> variances;
 };
 
 struct Stats {

@@ -16,29 +16,22 @@
 #include "adapt/adaptation.hpp"
 #include "base/types.hpp"
 #include "distance/label_metric.hpp"
-#include "graph/search_radius.hpp"
+#include "graph/graph_index.hpp"
 #include "store/example_store.hpp"
+#include "tree/tree_set.hpp"
 
 namespace boundary_forest {
-
-class BoundaryTree;
-class RowCodes;
-
-struct TreeVersion {
-  const BoundaryTree* tree = nullptr;
-  NodeId n_nodes = 0;            // later ones are invisible
-  std::uint32_t generation = 0;  // how many trees have stood in its place before
-  bool answering = true;         // or only growing, until it takes its predecessor's place
-};
 
 struct Version : StoreVersion {
   std::uint32_t n_classes = 0;  // 1 + the largest class code
   Spread spread;                // of the labels, for epsilon = "auto"
   Adaptation adaptation;
-  std::shared_ptr<RowCodes> codes;  // what a graph is walked by; null: the rows themselves
-  SearchRadius search_radius;       // how far it is walked
+  GraphVersion graph;
   bool planted = false;  // else the first n_T examples are awaited, and there are no trees
   std::vector<TreeVersion> trees;  // those that answer first, by place
+
+  // Of a forest with a graph, which frees no slot: whether as many examples are marked as are not.
+  bool needs_rebuild() const { return slots > stored && slots - stored >= stored; }
 };
 
 class Publication {
@@ -49,18 +42,18 @@ class Publication {
   }
 
   // By a call, or by an object that holds the version for longer.
-  enum class By { call, holder };
+  enum class Reader { call, holder };
 
-  const Version& begin_read(By reader) {
+  const Version& begin_read(Reader reader) {
     const std::lock_guard lock(mutex_);
     ++versions_.back().readers(reader);
     return versions_.back().version;
   }
 
-  void end_read(const Version& version, By reader, const Counts& cost) {
+  void end_read(const Version& version, Reader reader, const Counts& cost) {
     const std::lock_guard lock(mutex_);
     query_counts_ += cost;
-    for (Entry& entry : versions_)
+    for (PublishedVersion& entry : versions_)
       if (&entry.version == &version) --entry.readers(reader);
     drop_unread();
   }
@@ -102,7 +95,7 @@ class Publication {
   bool try_pause() { return mutex_.try_lock(); }
   void resume() { mutex_.unlock(); }
   void resume_in_child() {
-    for (Entry& entry : versions_) entry.calls = 0;
+    for (PublishedVersion& entry : versions_) entry.calls = 0;
     drop_unread();
     mutex_.unlock();
   }
@@ -127,12 +120,12 @@ class Publication {
   }
 
  private:
-  struct Entry {
+  struct PublishedVersion {
     Version version;
     std::uint64_t calls = 0;
     std::uint64_t holders = 0;
 
-    std::uint64_t& readers(By reader) { return reader == By::call ? calls : holders; }
+    std::uint64_t& readers(Reader reader) { return reader == Reader::call ? calls : holders; }
     bool is_read() const { return calls + holders > 0; }
   };
 
@@ -143,7 +136,7 @@ class Publication {
   std::mutex mutex_;
   std::atomic<std::uint64_t> seen_{0};
   std::atomic<std::uint32_t> n_classes_{0};
-  std::deque<Entry> versions_;  // oldest first; addresses stay; never empty
+  std::deque<PublishedVersion> versions_;  // oldest first; addresses stay; never empty
   Counts learn_counts_;
   Counts query_counts_;
 };
@@ -151,7 +144,7 @@ class Publication {
 // A hold on a version: nothing that the version has is reclaimed while it lives.
 class Reading {
  public:
-  explicit Reading(Publication& publication, Publication::By reader = Publication::By::call)
+  explicit Reading(Publication& publication, Publication::Reader reader = Publication::Reader::call)
       : publication_(publication), reader_(reader), version(publication.begin_read(reader)) {}
   ~Reading() { publication_.end_read(version, reader_, cost); }
   Reading(const Reading&) = delete;
@@ -159,7 +152,7 @@ class Reading {
 
  private:
   Publication& publication_;
-  Publication::By reader_;
+  Publication::Reader reader_;
 
  public:
   const Version& version;

@@ -21,7 +21,7 @@ template <class Rows, class IsReturned>
 class BeamSearch {
  public:
   BeamSearch(const Links& links, Slot end, const Rows& rows, std::size_t row_bytes, const Metric& d,
-             const Position& y, IsReturned is_returned, Scratch& scratch)
+             const Position& y, IsReturned is_returned, SearchScratch& scratch)
       : links_(links),
         end_(end),
         rows_(rows),
@@ -34,7 +34,7 @@ class BeamSearch {
   }
 
   // From one example on.
-  void begin_at(Slot slot) {
+  void start_at(Slot slot) {
     offer(scratch_.visited.meet(1, end_, [&](std::size_t) { return slot; }));
   }
 
@@ -107,7 +107,7 @@ class BeamSearch {
   const Metric& d_;
   const Position y_;
   const IsReturned is_returned_;
-  Scratch& scratch_;
+  SearchScratch& scratch_;
   std::size_t n_compared_ = 0;
 };
 

@@ -66,13 +66,9 @@ class Links {
     ChildLists::Ref before;
     bool moved;  // to a larger one
   };
-  struct Retired {
-    std::uint64_t number;
-    ChildLists::Ref list;
-  };
   Slot settled_size_ = 0;
   std::vector<Appended> appended_;
-  std::vector<Retired> retired_;  // by publication number, ascending
+  std::vector<ChildLists::Retired> retired_;  // by publication number, ascending
 };
 
 }  // namespace boundary_forest

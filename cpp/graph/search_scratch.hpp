@@ -1,19 +1,13 @@
 // What one thread needs while it searches: the beam, the slots it has met, and buffers.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "base/types.hpp"
 #include "graph/beam.hpp"
-#include "tree/cached_descent.hpp"
 
 namespace boundary_forest {
 
@@ -53,42 +47,12 @@ class Visited {
 };
 
 // The memory of one thread that searches.
-struct Scratch {
+struct SearchScratch {
   Beam beam;
   Visited visited;
   std::vector<std::uint8_t> codes;  // of the query
   std::vector<const std::byte*> rows;
   std::vector<double> reduced;
-  DistanceCache known;
-};
-
-// Scratch that is in nobody's hands. No lock, so that a fork cannot find one held.
-class ScratchPool {
- public:
-  ScratchPool() = default;
-  ScratchPool(const ScratchPool&) = delete;
-  ScratchPool& operator=(const ScratchPool&) = delete;
-  ~ScratchPool() {
-    for (auto& place : places_) delete place.load();
-  }
-
-  std::unique_ptr<Scratch> take() {
-    for (auto& place : places_)
-      if (Scratch* scratch = place.exchange(nullptr)) return std::unique_ptr<Scratch>(scratch);
-    return std::make_unique<Scratch>();
-  }
-  void give_back(std::unique_ptr<Scratch> scratch) {
-    for (auto& place : places_) {
-      Scratch* empty = nullptr;
-      if (place.compare_exchange_strong(empty, scratch.get())) {
-        scratch.release();
-        return;
-      }
-    }
-  }
-
- private:
-  std::array<std::atomic<Scratch*>, 16> places_{};
 };
 
 }  // namespace boundary_forest

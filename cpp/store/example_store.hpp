@@ -200,12 +200,12 @@ class ExampleStore {
   Slot n_marked_ = 0;  // of the living
   std::vector<Slot> free_;
 
-  struct Retired {
+  struct RetiredSlot {
     std::uint64_t number;
     Slot slot;
   };
-  std::vector<Retired> retired_;    // dead, but perhaps still read; by number, ascending
-  std::vector<Retired> forgotten_;  // marked, but perhaps still returned; likewise
+  std::vector<RetiredSlot> retired_;    // dead, but perhaps still read; by number, ascending
+  std::vector<RetiredSlot> forgotten_;  // marked, but perhaps still returned; likewise
 
   // Since the last commit.
   struct Change {

@@ -238,12 +238,8 @@ class BoundaryTree {
     NodeId by;
     ChildLists::Ref list;
   };
-  struct Retired {
-    std::uint64_t number;
-    ChildLists::Ref list;
-  };
   std::vector<Outgrown> outgrown_;
-  std::vector<Retired> retired_;  // by publication number, ascending
+  std::vector<ChildLists::Retired> retired_;  // by publication number, ascending
 };
 
 }  // namespace boundary_forest

@@ -23,12 +23,12 @@ class DistanceCache {
   void begin() {
     if (entries_.empty()) entries_.resize(size);
     if (++query_ == 0) {
-      std::fill(entries_.begin(), entries_.end(), Entry{});
+      std::fill(entries_.begin(), entries_.end(), CachedDistance{});
       query_ = 1;
     }
   }
   bool find(Slot slot, double& reduced) const {
-    const Entry& entry = entries_[place(slot)];
+    const CachedDistance& entry = entries_[place(slot)];
     if (entry.slot != slot || entry.query != query_) return false;
     reduced = entry.reduced;
     return true;
@@ -38,7 +38,7 @@ class DistanceCache {
  private:
   static constexpr std::size_t size = 8192;  // 128 KB, which stay in the second cache
 
-  struct Entry {
+  struct CachedDistance {
     std::uint32_t query = 0;
     Slot slot = nothing;
     double reduced = 0.0;
@@ -46,7 +46,7 @@ class DistanceCache {
 
   static std::size_t place(Slot slot) { return slot % size; }
 
-  std::vector<Entry> entries_;
+  std::vector<CachedDistance> entries_;
   std::uint32_t query_ = 0;  // which one: those before need not be cleared
 };
 

@@ -35,6 +35,12 @@ class ChildLists {
   using Ref = std::uint32_t;
   static constexpr NodeId most_nodes = 0x3FFFFFFFU;  // so that an only child fits
 
+  // An outgrown list, and the number of the last publication that may have it.
+  struct Retired {
+    std::uint64_t number;
+    Ref list;
+  };
+
   struct View {
     const Word* ids;  // null for an only child
     NodeId only_child;

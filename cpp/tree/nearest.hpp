@@ -6,7 +6,9 @@
 // instead of forming a chain. This minimum is associative: no grouping or order can change it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "base/rng.hpp"
 #include "base/types.hpp"
@@ -28,6 +30,14 @@ auto ranked_by(ArrivalOf arrival_of) {
     if (a.reduced != b.reduced) return a.reduced < b.reduced;
     return arrival_of(a) < arrival_of(b);
   };
+}
+
+// What was found in several places, in that order and each example once.
+template <class T, class ArrivalOf>
+void rank_once(std::vector<T>& found, ArrivalOf arrival_of) {
+  std::sort(found.begin(), found.end(), ranked_by(arrival_of));
+  const auto same = [&](const T& a, const T& b) { return arrival_of(a) == arrival_of(b); };
+  found.erase(std::unique(found.begin(), found.end(), same), found.end());
 }
 
 inline auto arrival_in(const ExampleStore& store) {

@@ -58,7 +58,7 @@ class Ballots {
   std::pmr::vector<Ballot> ballots_;
 };
 
-// The answers of every rule to a row are held against its label.
+// The answers of every rule to a row are compared with its label.
 void try_rules(const TreeAnswers& answers, const double* label, const Params& params,
                VoteState& votes);
 

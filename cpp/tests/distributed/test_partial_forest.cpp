@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "distributed/forest_driver.hpp"
+#include "distributed/partial_forest.hpp"
 #include "tests/check.hpp"
 #include "tests/replacements.hpp"
 #include "tests/streams.hpp"
@@ -57,7 +58,7 @@ class Parts {
 
   Table<double> predict(const RowsView& rows) {
     const AllLeaves leaves =
-        side_by_side([&](BoundaryForest& part) { return part.leaves(rows, Run{}); });
+        side_by_side([&](BoundaryForest& part) { return PartialForest(part).leaves(rows, Run{}); });
     Table<double> out{rows.n, params_.label_length};
     driver_.answer(leaves.view(), {.out = &out});
     return out;
@@ -67,7 +68,7 @@ class Parts {
   std::vector<Arrival> neighbors(const RowsView& rows, std::size_t n, const Search& search) {
     std::vector<Candidates> found;
     for (const auto& part : parts_)
-      found.push_back(part->candidates(rows, n, infinity, search, Run{}));
+      found.push_back(PartialForest(*part).candidates(rows, n, infinity, search, Run{}));
     std::vector<std::span<const std::uint64_t>> ends;
     std::vector<double> reduced;
     std::vector<Arrival> arrivals, out;
@@ -112,7 +113,7 @@ class Parts {
     std::size_t learned = 0;
     if (driver_.wants_leaves()) {
       const AllLeaves leaves = side_by_side([&](BoundaryForest& part) {
-        return part.leaves_then_learn(rows, labels, Run{}, learned);
+        return PartialForest(part).leaves_then_learn(rows, labels, Run{}, learned);
       });
       driver_.learn(seen, n, leaves.view(), {});
       return;
@@ -135,11 +136,11 @@ class Parts {
     for (std::size_t n_cut = 0; driver_.is_full(stored().size(), n_cut); ++n_cut) {
       std::vector<std::tuple<Arrival, bool, std::uint32_t, BoundaryForest*>> oldest;
       for (const auto& part : parts_)
-        if (const auto one = part->oldest())
+        if (const auto one = PartialForest(*part).oldest())
           oldest.emplace_back(one->arrival, !one->answering, one->place, part.get());
       if (oldest.empty()) return;
       const auto [arrival, growing, place, part] = *std::min_element(oldest.begin(), oldest.end());
-      part->cut(place, !growing, Run{});
+      PartialForest(*part).cut(place, !growing, Run{});
     }
   }
 
@@ -152,7 +153,7 @@ class Parts {
         for (const auto& other : parts_) {
           const std::vector<Arrival> has = other->state(false).examples.arrivals;
           if (!std::ranges::binary_search(has, a)) continue;
-          const Examples one = other->examples({{a}});
+          const Examples one = PartialForest(*other).examples({{a}});
           others.positions.insert(others.positions.end(), one.positions.begin(),
                                   one.positions.end());
           others.labels.insert(others.labels.end(), one.labels.begin(), one.labels.end());
@@ -161,7 +162,7 @@ class Parts {
         }
       }
       const RowsView rows{others.positions.data(), others.arrivals.size(), params_.element_type};
-      part->grow_part(rows, others.labels.data(), others.arrivals, {}, Run{});
+      PartialForest(*part).grow(rows, others.labels.data(), others.arrivals, {}, Run{});
     }
   }
 

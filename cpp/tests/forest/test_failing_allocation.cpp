@@ -145,6 +145,16 @@ CASE("forests that forget may run out of memory anywhere") {
   }
 }
 
+// Among these calls are some that begin and end while a successor grows: then both trees of the place are
+// outlived, which is the most that a rollback has to bring back.
+CASE("a forest of one tree with a short lifetime may run out of memory anywhere") {
+  Params params = params_for(Task::classes, 1, 3, 2);
+  params.lifetimes = {4};
+  const Stream stream = cube(params, 80, 5);
+  for (const std::size_t before : {32, 33, 34, 35})
+    learns_whatever_fails(stream, before, 20, false);
+}
+
 CASE("forgetting on request may run out of memory anywhere") {
   Params params = params_for(Task::classes, 3, 3, 3);
   params.ids = IdKind::integer;

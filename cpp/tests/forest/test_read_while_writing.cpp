@@ -102,7 +102,7 @@ std::vector<std::size_t> publications(const Scenario& scenario) {
     const std::size_t size = scenario.call_sizes[call % scenario.call_sizes.size()];
     const std::size_t end = std::min(begin + size, scenario.stream.n);
     while (begin < end && !scenario.rolls_back) {
-      std::size_t n = std::min(end - begin, BoundaryForest::block_rows(begin));
+      std::size_t n = std::min(end - begin, Grower::block_rows(begin));
       if (begin < n_T) n = std::min(n, n_T - begin);
       begin += n;
       seen.push_back(begin);

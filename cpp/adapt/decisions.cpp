@@ -1,0 +1,63 @@
+#include "adapt/decisions.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "adapt/weight_learning.hpp"
+#include "vote/voting.hpp"
+
+namespace boundary_forest {
+
+Decisions::Decisions(const Params& params, std::shared_ptr<const TreeSettings> settings)
+    : params_(params),
+      settings_(std::move(settings)),
+      schedule_(params),
+      lifetimes_(params),
+      storage_limit_(params) {}
+
+Adaptation Decisions::first(std::size_t row_bytes) const {
+  Adaptation adaptation;
+  adaptation.settings = settings_;
+  if (params_.has_learned_weights)
+    adaptation.window = Window(row_bytes, params_.label_length, params_.ids);
+  begin_votes(params_, adaptation.votes);
+  return adaptation;
+}
+
+Arrival Decisions::block_end(Arrival seen, Arrival stored) const {
+  return std::min(schedule_.block_end(seen), storage_limit_.block_end(seen, stored));
+}
+
+void Decisions::decide(Arrival seen, const Spread& spread, std::span<const LearnerTree> trees,
+                       std::size_t n_threads, Adaptation& adaptation) const {
+  if (schedule_.chooses_votes(seen)) choose_rule(spread, params_, adaptation.votes);
+  if (const Arrival n_rows = schedule_.weights_from(seen); n_rows > 0)
+    learn_weights(seen, n_rows, trees, n_threads, adaptation);
+}
+
+// What is learned at a doubling is for the trees without a lifetime; the weights in use are theirs.
+void Decisions::learn_weights(Arrival seen, Arrival n_rows, std::span<const LearnerTree> trees,
+                              std::size_t n_threads, Adaptation& adaptation) const {
+  const TreeSettings* in_use = adaptation.settings.get();
+  if (params_.forgets() && schedule_.is_doubling(seen))
+    for (std::size_t i = params_.n_held(); i-- > 0 && !trees.empty();)
+      if (params_.is_lasting(trees[i].tree->place())) in_use = trees[i].tree->settings().get();
+  const LogWeights chosen = boundary_forest::learn_weights(adaptation.window, n_rows, params_,
+                                                           in_use->log_weights, n_threads);
+  if (chosen != adaptation.settings->log_weights) adaptation.settings = settings_with(chosen);
+}
+
+bool Decisions::gets_successor(const BoundaryTree& tree, Arrival step,
+                               const Adaptation& adaptation) const {
+  const bool is_its_turn = tree.place() * Schedule::growing_steps / params_.n_T + 1 == step;
+  return is_its_turn && params_.is_lasting(tree.place()) &&
+         tree.settings()->log_weights != adaptation.settings->log_weights;
+}
+
+std::shared_ptr<const TreeSettings> Decisions::settings_with(const LogWeights& log_weights) const {
+  if (log_weights.empty()) return settings_;
+  return std::make_shared<TreeSettings>(TreeSettings{
+      make_weighted_metric(weights_of(log_weights), params_.element_type), log_weights});
+}
+
+}  // namespace boundary_forest

@@ -1,0 +1,105 @@
+#include "forest/answers.hpp"
+
+#include <algorithm>
+
+#include "base/memory.hpp"
+
+namespace boundary_forest {
+namespace {
+
+std::pmr::vector<double> distances_of(std::span<const Leaf> v, const Metric& d,
+                                      std::pmr::memory_resource* memory) {
+  std::pmr::vector<double> distances(v.size(), memory);
+  for (std::size_t i = 0; i < v.size(); ++i) distances[i] = d.distance(v[i].reduced);
+  return distances;
+}
+
+std::pmr::vector<const double*> labels_of(std::span<const Leaf> v, const ExampleStore& store,
+                                          std::pmr::memory_resource* memory) {
+  std::pmr::vector<const double*> labels(v.size(), memory);
+  for (std::size_t i = 0; i < v.size(); ++i) labels[i] = store.label(v[i].example);
+  return labels;
+}
+
+}  // namespace
+
+RowAnswers::RowAnswers(const Setup& setup, const ExampleStore& store, std::span<const Leaf> v,
+                       std::pmr::memory_resource* memory)
+    : distances_(distances_of(v, setup.d(), memory)),
+      labels_(labels_of(v, store, memory)),
+      closest_(setup.params.estimator == Estimator::nearest ? store.label(nearest(v, store).example)
+                                                            : nullptr) {}
+
+void Answers::put(const AnswerRequest& request, const Ballot& ballot, std::size_t row,
+                  std::span<const Leaf> v) const {
+  if (request.leaves != nullptr) put_leaves(*request.leaves, ballot, row, v);
+  if (request.out == nullptr) return;
+  const std::span<double> out = request.out->row(row);
+  if (!setup_.votes()) return E_label(v, ballot, out);
+  StackMemory memory;
+  const std::pmr::vector<Vote> votes = E_vote(v, ballot, &memory);
+  if (request.shares)
+    for (const Vote& vote : votes) out[rank_of(vote.code, request.ranks)] = vote.share;
+  else
+    out[0] = winner(votes, request.ranks).code;
+}
+
+void Answers::put_leaves(TreeLeaves& leaves, const Ballot& ballot, std::size_t row,
+                         std::span<const Leaf> v) const {
+  StackMemory memory;
+  std::ranges::copy(distances_of(v, setup_.d(), &memory), leaves.distances.row(row).begin());
+  if (leaves.weights.columns > 0)
+    std::ranges::copy(shares(v, ballot, &memory), leaves.weights.row(row).begin());
+  auto arrival = leaves.arrivals.row(row).begin();
+  auto label = leaves.labels.row(row).begin();
+  for (const Leaf& v_i : v) {
+    *arrival++ = store_.arrival(v_i.example);
+    label = std::copy_n(store_.label(v_i.example), setup_.params.label_length, label);
+  }
+}
+
+TreeLeaves Answers::blank_leaves(std::size_t n, bool with_weights) const {
+  const std::size_t n_T = setup_.params.n_held();
+  return {.arrivals = {n, n_T},
+          .labels = {n, n_T * setup_.params.label_length},
+          .distances = {n, n_T},
+          .weights = {n, with_weights ? n_T : 0}};
+}
+
+std::size_t Answers::n_columns(const AnswerRequest& request, std::size_t n_classes) const {
+  return request.shares ? std::max(n_classes, request.ranks.size()) : setup_.params.label_length;
+}
+
+std::pmr::vector<Vote> Answers::E_vote(std::span<const Leaf> v, const Ballot& ballot,
+                                       Memory* memory) const {
+  std::pmr::vector<double> weights = distances_of(v, setup_.d(), memory);
+  const double sum = shepard_weights(weights, ballot);
+  return shepard_vote(labels_of(v, store_, memory), weights, sum, memory);
+}
+
+void Answers::E_label(std::span<const Leaf> v, const Ballot& ballot, std::span<double> out) const {
+  if (setup_.params.estimator == Estimator::nearest) {
+    std::copy_n(store_.label(nearest(v, store_).example), out.size(), out.begin());
+    return;
+  }
+  StackMemory memory;
+  std::pmr::vector<double> weights = distances_of(v, setup_.d(), &memory);
+  const double sum = shepard_weights(weights, ballot);
+  shepard_mean(labels_of(v, store_, &memory), weights, sum, out);
+}
+
+std::pmr::vector<double> Answers::shares(std::span<const Leaf> v, const Ballot& ballot,
+                                         Memory* memory) const {
+  std::pmr::vector<double> weights = distances_of(v, setup_.d(), memory);
+  if (setup_.params.estimator ==
+      Estimator::nearest) {  // the closest is put at 0, and decides alone
+    const Slot closest = nearest(v, store_).example;
+    for (std::size_t i = 0; i < v.size(); ++i)
+      weights[i] = static_cast<double>(v[i].example != closest);
+  }
+  const double sum = shepard_weights(weights, ballot);
+  for (double& weight : weights) weight /= sum;
+  return weights;
+}
+
+}  // namespace boundary_forest

@@ -1,0 +1,69 @@
+// E: what the examples that the trees found for a row become (combine.hpp), in the forms that calls return.
+#pragma once
+
+#include <cstddef>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "forest/results.hpp"
+#include "forest/setup.hpp"
+#include "store/example_store.hpp"
+#include "tree/nearest.hpp"
+#include "vote/combine.hpp"
+#include "vote/voting.hpp"
+
+namespace boundary_forest {
+
+// Where answers go, and what they are: labels, or each class's share by rank.
+struct AnswerRequest {
+  Table<double>* out = nullptr;  // null: no answers are wanted
+  bool shares = false;
+  Ranks ranks;
+  TreeLeaves* leaves = nullptr;  // null: what answers are made of is not wanted
+
+  bool any() const { return out != nullptr || leaves != nullptr; }
+};
+
+// Of one row: the form in which votes are counted.
+class RowAnswers {
+ public:
+  RowAnswers(const Setup& setup, const ExampleStore& store, std::span<const Leaf> v,
+             std::pmr::memory_resource* memory);
+
+  TreeAnswers view() const { return {distances_, labels_, closest_}; }
+
+ private:
+  const std::pmr::vector<double> distances_;
+  const std::pmr::vector<const double*> labels_;
+  const double* closest_;
+};
+
+class Answers {
+ public:
+  using Memory = std::pmr::memory_resource;
+
+  Answers(const Setup& setup, const ExampleStore& store) : setup_(setup), store_(store) {}
+
+  // What the trees found for a row, v, becomes row `row` of what is requested.
+  void put(const AnswerRequest& request, const Ballot& ballot, std::size_t row,
+           std::span<const Leaf> v) const;
+  void put_leaves(TreeLeaves& leaves, const Ballot& ballot, std::size_t row,
+                  std::span<const Leaf> v) const;
+  TreeLeaves blank_leaves(std::size_t n, bool with_weights) const;
+  // The columns of a table of answers, if there are so many classes.
+  std::size_t n_columns(const AnswerRequest& request, std::size_t n_classes) const;
+
+  // The two forms of E, and the share that each tree has in the answer.
+  std::pmr::vector<Vote> E_vote(std::span<const Leaf> v, const Ballot& ballot,
+                                Memory* memory) const;
+  void E_label(std::span<const Leaf> v, const Ballot& ballot, std::span<double> out) const;
+  std::pmr::vector<double> shares(std::span<const Leaf> v, const Ballot& ballot,
+                                  Memory* memory) const;
+
+ private:
+  const Setup& setup_;
+  const ExampleStore& store_;
+};
+
+}  // namespace boundary_forest

@@ -1,0 +1,234 @@
+#include "forest/boundary_forest.hpp"
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "forest/restoring.hpp"
+#include "forest/state.hpp"
+
+namespace boundary_forest {
+
+BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
+    : setup_(params, std::move(d)),
+      decisions_(setup_.params, setup_.settings),
+      store_(params.element_type, params.n_features, params.label_length, params.ids,
+             params.has_graph && params.ids != IdKind::none),
+      graph_(setup_.params, setup_.d(), store_),
+      publication_(params),
+      draft_(setup_, decisions_.first(setup_.row_bytes()), store_, graph_, publication_,
+             query_cache_),
+      learner_(setup_, decisions_, publication_, query_cache_, draft_),
+      queries_(setup_, store_, query_cache_),
+      search_(setup_, store_, graph_, queries_) {}
+
+void BoundaryForest::learn(const RowsView& rows, const double* labels, const Run& run,
+                           std::size_t& learned, const Ids& ids) {
+  learner_.learn({rows, labels, ids}, {}, /*replaces=*/false, run, learned);
+}
+
+void BoundaryForest::replace(const RowsView& rows, const double* labels, const Run& run,
+                             std::size_t& learned, const Ids& ids) {
+  if (!setup_.params.has_graph || setup_.params.ids == IdKind::none)
+    throw std::logic_error("examples are replaced by their ids, in a forest that has a graph");
+  learner_.learn({rows, labels, ids}, {}, /*replaces=*/true, run, learned);
+}
+
+Table<double> BoundaryForest::predict_then_learn(const RowsView& rows, const double* labels,
+                                                 const Run& run, std::size_t& learned,
+                                                 const Ids& ids, Ranks ranks, TreeLeaves* leaves) {
+  return learner_.answer_then_learn({rows, labels, ids}, {.ranks = ranks, .leaves = leaves}, run,
+                                    learned);
+}
+
+Table<double> BoundaryForest::estimate_then_learn(const RowsView& rows, const double* labels,
+                                                  const Run& run, std::size_t& learned,
+                                                  const Ids& ids, Ranks ranks, TreeLeaves* leaves) {
+  return learner_.answer_then_learn({rows, labels, ids},
+                                    {.shares = setup_.votes(), .ranks = ranks, .leaves = leaves},
+                                    run, learned);
+}
+
+void BoundaryForest::learn_offline(const RowsView& rows, const double* labels, const Run& run,
+                                   const Ids& ids) {
+  learner_.learn_offline({rows, labels, ids}, run);
+}
+
+void BoundaryForest::check_ids(const Ids& ids, bool may_be_known) {
+  const LearningLock lock = draft_.begin();
+  store_.ids().check_new(ids, may_be_known);
+}
+
+std::vector<std::size_t> BoundaryForest::forget(const Ids& ids, const Run& run) {
+  return learner_.deletion().forget(ids, run);
+}
+
+std::size_t BoundaryForest::n_marked() {
+  const Reading reading(publication_);
+  return setup_.params.has_graph ? reading.version.slots - reading.version.stored : 0;
+}
+
+bool BoundaryForest::needs_rebuild() {
+  return setup_.params.has_graph && Reading(publication_).version.needs_rebuild();
+}
+
+std::unique_ptr<BoundaryForest> BoundaryForest::rebuilt_without_marked(std::unique_ptr<Metric> d,
+                                                                       const Run& run) {
+  State state;
+  {
+    const LearningLock lock = draft_.begin();
+    try {
+      const std::vector<Slot> left = learner_.deletion().remove_marked(run);
+      Version version = draft_.newest();
+      draft_.trees().list(version.trees);
+      state = state_of(setup_.params, store_, version, left, true);
+      state.learn = publication_.learn_counts();
+      state.query = publication_.query_counts();
+    } catch (...) {
+      draft_.rollback();
+      throw;
+    }
+    draft_.rollback();
+  }
+  auto rebuilt = std::make_unique<BoundaryForest>(setup_.params, std::move(d));
+  rebuilt->restore(state);
+  return rebuilt;
+}
+
+void BoundaryForest::regrow(std::span<const Regrowth> trees, const Run& run) {
+  learner_.replacement().regrow(trees, run);
+}
+
+void BoundaryForest::succeed(std::span<const std::uint32_t> places) {
+  learner_.replacement().succeed(places);
+}
+
+Table<Arrival> BoundaryForest::apply(const RowsView& rows, const Run& run) {
+  Reading reading(publication_);
+  return queries_.apply(reading, rows, run);
+}
+
+std::optional<Table<double>> BoundaryForest::predict(const RowsView& rows, const Run& run,
+                                                     Ranks ranks) {
+  Reading reading(publication_);
+  return queries_.answer(reading, rows, run, {.ranks = ranks});
+}
+
+std::optional<Table<double>> BoundaryForest::estimate(const RowsView& rows, const Run& run,
+                                                      Ranks ranks) {
+  Reading reading(publication_);
+  return queries_.answer(reading, rows, run, {.shares = setup_.votes(), .ranks = ranks});
+}
+
+FoundExamples BoundaryForest::found(const RowsView& rows, const Run& run) {
+  Reading reading(publication_);
+  return queries_.found(reading, rows, run);
+}
+
+Paths BoundaryForest::paths(const RowsView& row) {
+  Reading reading(publication_);
+  return queries_.paths(reading, row);
+}
+
+Neighbors BoundaryForest::neighbors(const RowsView& rows, std::size_t n, const Search& search,
+                                    const Run& run) {
+  draft_.prepare_search();
+  PlannedSearch planned(parts(), search);
+  return search_.neighbors(planned.plan, rows, n, run, planned.reading.cost);
+}
+
+Within BoundaryForest::within(const RowsView& rows, double radius, const Search& search,
+                              const Run& run) {
+  draft_.prepare_search();
+  PlannedSearch planned(parts(), search);
+  return search_.within(planned.plan, rows, radius, run, planned.reading.cost);
+}
+
+Features BoundaryForest::features() {
+  return features_of(setup_.params, store_, Reading(publication_).version);
+}
+
+Stats BoundaryForest::stats() {
+  const Reading reading(publication_);
+  Stats stats = stats_of(setup_.params, store_, reading.version);
+  stats.learn = publication_.learn_counts();
+  stats.query = publication_.query_counts();
+  stats.link_bytes = graph_.link_bytes();
+  return stats;
+}
+
+Digest BoundaryForest::digest(std::span<const std::uint64_t> label_keys, const VoteState* votes) {
+  return digest_of(setup_.params, store_, Reading(publication_).version, label_keys, votes);
+}
+
+double BoundaryForest::label_deviation() {
+  return Reading(publication_).version.spread.deviation();
+}
+
+ForestState BoundaryForest::state(bool with_positions) {
+  return Snapshot(*this).state(with_positions);
+}
+
+void BoundaryForest::restore(const State& state) {
+  const std::vector<std::byte>& positions = state.examples.positions;
+  restore(state, {.data = positions.data(), .bytes = positions.size()});
+}
+
+void BoundaryForest::restore(const State& state, const SavedRows& rows) {
+  boundary_forest::restore(state, rows, setup_, decisions_, learner_.grower(), draft_);
+  publication_.count_learning(state.learn);
+  publication_.count_queries(state.query);
+}
+
+std::unique_ptr<BoundaryForest> BoundaryForest::widened(std::size_t n_features,
+                                                        std::unique_ptr<Metric> d) {
+  Params params = setup_.params;
+  if (n_features < params.n_features)
+    throw std::invalid_argument("a forest cannot become narrower");
+  State state = this->state();
+  widen(state, params, n_features);
+  params.n_features = n_features;
+  auto wider = std::make_unique<BoundaryForest>(params, std::move(d));
+  wider->restore(state);
+  return wider;
+}
+
+PlannedSearch::PlannedSearch(const ForestParts& forest, const Search& search)
+    : lock_(search.allowed.by == Allowed::By::ids ? forest.draft.between_blocks()
+                                                  : std::unique_lock<ChangeMutex>()),
+      reading(forest.publication),
+      plan(forest.search.plan(search, reading.version)) {
+  if (lock_) lock_.unlock();
+}
+
+Snapshot::Snapshot(BoundaryForest& forest, bool searched)
+    : forest_((searched ? forest.parts().draft.prepare_search() : void(), forest.parts())),
+      reading_(forest_.publication, Publication::Reader::holder),
+      living_(living(forest_.draft.store(), reading_.version)) {}
+
+ForestState Snapshot::state(bool with_positions) const {
+  const ExampleStore& store = forest_.draft.store();
+  ForestState state = state_of(forest_.setup.params, store, reading_.version,
+                               living(store, reading_.version, true), with_positions);
+  state.learn = forest_.publication.learn_counts();
+  state.query = forest_.publication.query_counts();
+  return state;
+}
+
+Examples Snapshot::examples(std::size_t begin, std::size_t end, bool with_positions) const {
+  if (begin > end || end > living_.size())
+    throw std::invalid_argument("there are " + std::to_string(living_.size()) + " examples");
+  return examples_at(forest_.draft.store(), std::span(living_).subspan(begin, end - begin),
+                     with_positions);
+}
+
+Neighbors Snapshot::neighbors(const RowsView& rows, std::size_t n, const Search& search,
+                              const Run& run) const {
+  Counts cost;
+  Neighbors found =
+      forest_.search.neighbors(forest_.search.plan(search, reading_.version), rows, n, run, cost);
+  forest_.publication.count_queries(cost);
+  return found;
+}
+
+}  // namespace boundary_forest
