@@ -198,7 +198,10 @@ def test_a_snapshot_of_a_journal_must_be_saved_by_it(folder):
         ("SET call = 1 WHERE number = 3", "operation 3: it continues the call of operation 1"),
         ("SET kind = 'dream' WHERE number = 3", "operation 3: it has the unknown kind 'dream'"),
         ("SET kind = 'truncate' WHERE number = 3", "operation 3: it is damaged"),
-        ("SET number = 5 WHERE number = 3", "operation 5: it must not follow operation 2"),
+        (
+            "SET number = 5 WHERE number = 3",
+            "operation 5: it follows operation 2, so operations are missing",
+        ),
         ("SET checksum = 'x' WHERE number = 3", "operation 3: it has a column that is not"),
     ],
 )

@@ -52,7 +52,7 @@ def test_frames_of_every_kind_are_taken(model):
 def test_an_objection_names_row_and_column(model):
     frame = mixed_table(3).to_pandas()
     frame.loc[1, "x"] = np.nan
-    with pytest.raises(ValueError, match="row 1: column 'x' is missing"):
+    with pytest.raises(ValueError, match="row 1: column 'x' has no value"):
         model.predict(frame)
     with pytest.raises(ValueError, match="no column 'flag'"):
         model.predict(frame.drop(columns="flag"))

@@ -186,7 +186,7 @@ def test_csv_has_a_line_per_neighbour(run, tmp_path):
 
 BAD = {
     "ragged": ([[1.0, 2.0], [1.0], [3.0, 4.0]], "row 2: column 'v' has 1 numbers instead of 2"),
-    "null": ([[1.0, 2.0], None, [3.0, 4.0]], "row 2: column 'v' is missing"),
+    "null": ([[1.0, 2.0], None, [3.0, 4.0]], "row 2: column 'v' has no value"),
     "a null within": (
         [[1.0, 2.0], [1.0, None], [3.0, 4.0]],
         "row 2: column 'v' has a missing number",
@@ -241,7 +241,7 @@ def test_mistakes_are_told_in_one_line(run, tmp_path):
     assert "rows 1 to 3: ids must be unique, but 'a' occurs 2 times" in refused(
         "index", write(twice, tmp_path / "t.parquet"), "--id", "id", *save
     )
-    assert "row 2: it has no id: column 'id' is missing" in refused(
+    assert "row 2: it has no id: column 'id' has no value" in refused(
         "index", write(vectors(X[:2], ["a", None]), tmp_path / "t.parquet"), "--id", "id", *save
     )
     assert "ids must be integers or text" in refused(

@@ -146,8 +146,8 @@ def test_a_category_first_seen_later_is_zeros_and_counted():
     ("row", "why"),
     [
         ({"n": "abc", "t": "x", "b": True}, "column 'n' has 'abc', which is not a number"),
-        ({"n": None, "t": "x", "b": True}, "column 'n' is missing"),
-        ({"n": 1, "t": "", "b": True}, "column 't' is missing"),
+        ({"n": None, "t": "x", "b": True}, "column 'n' has no value"),
+        ({"n": 1, "t": "", "b": True}, "column 't' has no value"),
         ({"n": 1, "t": "x", "b": "maybe"}, "column 'b' has 'maybe', which is neither"),
         ({"n": float("inf"), "t": "x", "b": True}, "column 'n' has inf, which is too large"),
         ({"n": 1e300, "t": "x", "b": True}, "column 'n' has 1e+300, which is too large"),

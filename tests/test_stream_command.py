@@ -114,7 +114,11 @@ def test_info_and_verify_know_what_it_saved(told, rows, tmp_path):
         ),
         ("a,y\n1,\n2,\n", ("--target", "y"), "the task cannot be inferred"),
         ("a,y\n1,u\n", ("--target", "y", "--task", "regress"), "regression requires numbers"),
-        ("a,b,y\n1,2,3\n4,,5\n", ("--target", "y"), "row 2: column 'b' is missing (use --missing"),
+        (
+            "a,b,y\n1,2,3\n4,,5\n",
+            ("--target", "y"),
+            "row 2: column 'b' has no value (use --missing",
+        ),
         ("a,y\n1,2\n3\n", ("--target", "y"), "row 2: it has 1 values instead of 2"),
         ("a,y\n1,2\n", ("--target", "y", "--save", "no/model.bf"), "/no does not exist"),
         ("a,y\n1,2\n", ("--target", "y", "--load", "rows.csv"), "not a safetensors file"),

@@ -216,7 +216,7 @@ def test_predict_hints_at_no_option_that_it_lacks(tmp_path):
     (tmp_path / "hole.csv").write_text("a,b\n1,2\n,3\n")
     model = tmp_path / "model.bf"
     assert run(job(tmp_path / "rows.csv", target="y", save=model, predicting=False)) == 0
-    with pytest.raises(StreamError, match="row 2: column 'a' is missing") as raised:
+    with pytest.raises(StreamError, match="row 2: column 'a' has no value") as raised:
         run(job(tmp_path / "hole.csv", load=model, learning=False))
     assert "(use --on-error skip; only a model created with --missing" in str(raised.value)
     (tmp_path / "hole.csv").write_text("a,b,y\n1,2,up\n,3,up\n")

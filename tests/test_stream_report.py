@@ -195,7 +195,7 @@ def test_the_matrix_of_a_resumed_stream_says_that_it_is_not_of_all_rows():
     history = classified()
     assert "one column per predicted class." in page(history)
     history.by_class = [replace(history.by_class[0], rows=10_000), *history.by_class[1:]]
-    assert "one column per predicted class, since the stream was resumed." in page(history)
+    assert "one column per predicted class, counted since the stream was resumed." in page(history)
 
 
 def test_classes_are_in_order_and_the_rest_comes_last():

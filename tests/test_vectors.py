@@ -39,7 +39,7 @@ def test_lists_of_any_type_keep_it_and_bad_ones_are_named(which, dtype):
     assert read.ids == ["b", "d", "f"]
     assert read.places.tolist() == [0, 2, 4]
     assert read.bad == {
-        1: "column 'v' is missing",
+        1: "column 'v' has no value",
         3: "column 'v' has a missing number",
     }
 
@@ -49,9 +49,9 @@ def test_rows_may_lack_a_column_that_earlier_rows_had():
     columns = VectorColumns(first.schema, id="id")
     assert columns.read(first).X.tolist() == [[1.0, 2.0]]
     assert columns.read(pa.table({"v": [[1, 2]]})).bad == {
-        0: "it has no id: column 'id' is missing"
+        0: "it has no id: column 'id' has no value"
     }
-    assert columns.read(pa.table({"id": [3]})).bad == {0: "column 'v' is missing"}
+    assert columns.read(pa.table({"id": [3]})).bad == {0: "column 'v' has no value"}
 
 
 def test_columns_of_several_types_have_the_type_that_holds_all():
@@ -61,4 +61,4 @@ def test_columns_of_several_types_have_the_type_that_holds_all():
     assert VectorColumns(table.schema, ["b", "a"]).read(table).X.dtype == np.float32
     read = VectorColumns(table.schema).read(table)
     assert read.X.tolist() == [[1.0, 0.5, 3.0]]
-    assert read.bad == {1: "column 'c' is missing"}
+    assert read.bad == {1: "column 'c' has no value"}

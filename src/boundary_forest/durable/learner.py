@@ -319,8 +319,8 @@ class DurableForest:
             if self._closed:  # by another thread, just now
                 return
             warnings.warn(
-                f"could not save a snapshot ({error}); nothing is lost, and the next batch tries "
-                "again",
+                f"could not save a snapshot ({error}); nothing is lost, and it will be retried "
+                "after the next batch",
                 RuntimeWarning,
                 stacklevel=4,
             )

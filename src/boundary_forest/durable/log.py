@@ -56,7 +56,9 @@ class Log:
     def add(self, operation: Operation, n_bytes: int) -> None:
         """Take the next operation into account; ValueError if it cannot come next."""
         if self.operations and operation.number != self.operations[-1].number + 1:
-            raise ValueError(f"it must not follow operation {self.operations[-1].number}")
+            raise ValueError(
+                f"it follows operation {self.operations[-1].number}, so operations are missing"
+            )
         if operation.kind == TRUNCATE:
             self._truncate(operation)
         elif operation.kind == ERASE:
@@ -82,12 +84,17 @@ class Log:
         elif last is not None and last.number == operation.call and last.kept == last.n:
             last.n = last.kept = last.n + operation.n
         else:
-            raise ValueError(f"it continues the call of operation {operation.call}")
+            raise ValueError(
+                f"it continues the call of operation {operation.call}, which is not open"
+            )
 
     def _truncate(self, operation: Operation) -> None:
         last = self.calls[-1] if self.calls else None
         if last is None or last.number != operation.call or operation.n > last.kept:
-            raise ValueError(f"it truncates the call of operation {operation.call}")
+            raise ValueError(
+                f"it truncates the call of operation {operation.call}, which is not the last one "
+                "or is shorter"
+            )
         last.kept = operation.n
         self.between = {number for number in self.between if number < last.number}
         if last.kept == 0:

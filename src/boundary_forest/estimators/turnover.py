@@ -91,7 +91,7 @@ def vote_rule(rule: int, *, classes: bool) -> str:
     power, skill, lasting = STREAM_RULES[rule]
     text = "1 / distance" if power else "equal"
     if lasting:
-        return f"{text}, only trees of unlimited lifetime"
+        return f"{text}, for trees of unlimited lifetime only"
     if skill:
         return f"{text}, multiplied by recent {_skill(skill, classes)}"
     return text

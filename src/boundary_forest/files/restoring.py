@@ -168,7 +168,7 @@ def _check_shapes(file: ModelFile, n: int, n_estimators: Any) -> None:
             )
     classes = column_length(file, "classes")
     if classes is not None and length.get("class_codes") != classes:
-        raise file.error(f"it must number {classes} classes", "class_codes")
+        raise file.error(f"it must have one code for each of the {classes} classes", "class_codes")
 
 
 def _engine_state(file: ModelFile, forest: dict[str, Any]) -> dict[str, Any]:

@@ -227,7 +227,7 @@ def _put_categories(
 
 
 def _missing_in(feature: Feature, _: int) -> Problem:
-    return Problem(feature.name, "is missing", missing=True)
+    return Problem(feature.name, "has no value", missing=True)
 
 
 def _report(

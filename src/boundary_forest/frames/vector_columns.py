@@ -124,7 +124,7 @@ class VectorColumns:
             column = _column(table, self.id)
             _check_ids(self.id, column.type)
             for place in np.flatnonzero(mask_of(column.is_null())).tolist():
-                bad.setdefault(place, f"it has no id: column {self.id!r} is missing")
+                bad.setdefault(place, f"it has no id: column {self.id!r} has no value")
                 good[place] = False
             ids = column.filter(pa.array(good)).to_pylist()
         return VectorRows(X[good], ids, np.flatnonzero(good), bad)
@@ -141,7 +141,9 @@ class VectorColumns:
         for place in np.flatnonzero(~fits).tolist():
             length = lengths[place].as_py()
             bad[place] = f"column {name!r} " + (
-                "is missing" if length is None else f"has {length} numbers instead of {self.width}"
+                "has no value"
+                if length is None
+                else f"has {length} numbers instead of {self.width}"
             )
         flat = column.filter(pa.array(fits)).flatten()
         values = _plain_numbers(flat).reshape(-1, self.width)
@@ -180,7 +182,7 @@ class VectorColumns:
                 missing = np.isnan(values)  # text says so in several ways
             else:
                 values, missing = _plain_numbers(column), mask_of(column.is_null())
-            _note(missing, f"column {name!r} is missing", good, bad)
+            _note(missing, f"column {name!r} has no value", good, bad)
             _note(~np.isfinite(values), f"column {name!r} is NaN or infinite", good, bad)
             columns.append(values)
         self.width = len(columns)

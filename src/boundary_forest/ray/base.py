@@ -90,8 +90,8 @@ class ClusterMixin(BaseBoundaryForest):
         super().check_params()
         if callable(self.metric):
             raise ValueError(
-                "metric must be the name of a metric on a cluster, because other processes may "
-                f"not have the same function, got {self.metric!r}"
+                "on a cluster, metric must be given by name, because other processes may not "
+                f"have the same function, got {self.metric!r}"
             )
         if self.checkpoint_dir is not None and self.offline:
             raise ValueError(
@@ -294,8 +294,8 @@ class ClusterMixin(BaseBoundaryForest):
                 self.save_checkpoint()
             except OSError as error:  # what was learned is safe in the journal all the same
                 warnings.warn(
-                    f"could not save a snapshot ({error}); nothing is lost, and the next batch "
-                    "tries again",
+                    f"could not save a snapshot ({error}); nothing is lost, and it will be "
+                    "retried after the next batch",
                     RuntimeWarning,
                     stacklevel=3,
                 )

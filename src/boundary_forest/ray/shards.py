@@ -69,7 +69,8 @@ class ShardedIndex:
         with self._lock:
             if self._is_lost:
                 raise ForestLostError(
-                    "a shard failed to learn a batch that others learned: start a new forest"
+                    "a shard failed to learn a batch that the other shards learned: start a "
+                    "new forest"
                 )
             try:
                 yield

@@ -95,7 +95,7 @@ def confusion_matrix(
     return Matrix(
         title=f"{len(classes)} classes" if len(classes) != 1 else "One class",
         note="One row per true class, one column per predicted class"
-        + (", since the stream was resumed." if resumed else "."),
+        + (", counted since the stream was resumed." if resumed else "."),
         kind=f"confusion {density}" + ("" if upright else " turned"),
         style=_measures(classes, max(confusion.values())),
         upright=upright,

@@ -84,5 +84,5 @@ class NoLabels:
         replaced = len(state["tree_generations"]) > 0
         if not replaced and state["ids"] is None and len(state["arrivals"]) != state["seen"]:
             raise ValueError(
-                "arrivals has fewer examples than were learned, although all are stored"
+                "arrivals has fewer examples than were learned, but retrieval stores all of them"
             )
