@@ -62,12 +62,12 @@ def test_an_objection_names_row_and_column(model):
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"task": "dance"}, "none of classify, regress"),
+        ({"task": "dance"}, "is not one of classify, regress"),
         ({"task": "regress"}, "regression requires numbers"),
         ({"target": 5}, "not text"),
         ({"features": []}, "empty or not unique"),
         ({"features": None}, "frame"),
-        ({"missing": "guess"}, "none of error, mean, drop"),
+        ({"missing": "guess"}, "is not one of error, mean, drop"),
         ({"warmup": "many"}, "not a finite number"),
     ],
 )
@@ -85,7 +85,7 @@ def test_columns_that_do_not_give_the_forests_features_are_refused(model, tmp_pa
     frame = model.columns.to_json()
     frame["features"] = frame["features"][:1]
     model.forest.save(tmp_path / "model.bf", attachments={"frame": frame})
-    with pytest.raises(ModelFileError, match="its columns encode to 1 numbers"):
+    with pytest.raises(ModelFileError, match="its columns are encoded as 1 numbers"):
         load(tmp_path / "model.bf")
 
 
@@ -119,7 +119,7 @@ except ModuleNotFoundError as error:
         check=True,
     ).stdout.splitlines()
     assert out[0] == "b"
-    assert "pip install boundary-forest[cli]" in out[1]
+    assert "pip install 'boundary-forest[cli]'" in out[1]
 
 
 def test_a_model_shows_what_it_predicts_and_from_how_much(model):

@@ -338,13 +338,13 @@ def test_an_interrupted_index_holds_the_rows_so_far(run, tmp_path, monkeypatch):
 
 
 def test_an_interrupted_search_ends_with_what_it_has_answered(run, tmp_path, monkeypatch):
-    asked = neighbors._asked
+    neighbors_of = neighbors._neighbors_of
     BoundaryForestNeighbors(random_state=0).fit(X).save(tmp_path / "index.bf")
     source = write(vectors(), tmp_path / "v.parquet")
 
     def interrupted(*arguments, **options):
         os.kill(os.getpid(), signal.SIGINT)
-        return asked(*arguments, **options)
+        return neighbors_of(*arguments, **options)
 
     monkeypatch.setattr(neighbors, "SEVERAL", 50)
     monkeypatch.setattr(neighbors, "_neighbors_of", interrupted)
