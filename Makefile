@@ -21,10 +21,10 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench bench-smoke paper sanitize fuzz clean
+.PHONY: help demo test test-portable lint format bench bench-smoke paper sanitize fuzz clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
 # FAST=1 does not pace it.
 demo: $(VENV)/.installed-cli ## learn handwritten digits as a stream, and write a report
@@ -32,6 +32,9 @@ demo: $(VENV)/.installed-cli ## learn handwritten digits as a stream, and write 
 
 test: $(VENV)/.installed-dev ## run the Python tests on all cores
 	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+test-portable: $(VENV)/.installed-dev ## run the tests marked "kernels" on the portable kernels
+	BOUNDARY_FOREST_ISA=scalar $(BIN)/python -m pytest -n auto -m kernels $$(grep -lr --include='*.py' mark.kernels tests)
 
 lint: $(VENV)/.installed-dev ## check style, types, C++ layout and imports
 	$(BIN)/ruff check .
@@ -67,13 +70,13 @@ sanitize: $(VENV)/.tools ## run the engine's tests under the address, undefined 
 	    -DBOUNDARY_FOREST_PAPER=ON -DBOUNDARY_FOREST_SANITIZE=$$kind; \
 	  $(BIN)/cmake --build $$tree; \
 	  UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	    $(BIN)/ctest --test-dir $$tree --output-on-failure --no-tests=error; \
+	    $(BIN)/ctest --test-dir $$tree -j $$(getconf _NPROCESSORS_ONLN) --output-on-failure --no-tests=error; \
 	done
 
 # Damaged model files, loaded by an extension that is built with the address sanitizer. Without site, so that the
 # installed package does not come first.
 FUZZ_TREE := build/sanitize-address
-fuzz: $(VENV)/.installed-dev ## load 20,000 damaged model files (MUTATIONS=n) under the address sanitizer
+fuzz: $(VENV)/.installed-dev ## load 5,000 damaged model files (MUTATIONS=n, SEED=n) under the address sanitizer
 	$(BIN)/cmake -S . -B $(FUZZ_TREE) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
 	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBOUNDARY_FOREST_TESTS=ON -DBOUNDARY_FOREST_SANITIZE=address,undefined \
 	  -DSKBUILD=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
@@ -85,8 +88,8 @@ fuzz: $(VENV)/.installed-dev ## load 20,000 damaged model files (MUTATIONS=n) un
 	  LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	  UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	  $(BIN)/python -S -m damaged_files --mutations $(or $(MUTATIONS),20000) \
-	  --examples 1000 --watch $(FUZZ_TREE)/cpp/tests/liballocation_watch.so
+	  $(BIN)/python -S -m damaged_files --mutations $(or $(MUTATIONS),5000) \
+	  --seed $(or $(SEED),0) --examples 1000 --watch $(FUZZ_TREE)/cpp/tests/liballocation_watch.so
 
 clean: ## remove the environment, what was built, and caches
 	rm -rf $(VENV) build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

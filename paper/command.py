@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from paper import plots, registry
+from paper.context import SCALES
 from paper.item import FAILED, Item
 from paper.page import NoResultsError
 from paper.page import page as page_of
@@ -37,8 +38,8 @@ def _threads(n_jobs: int) -> int:
 
 
 def _scale(scale: str) -> str:
-    if scale not in ("quick", "full"):
-        raise typer.BadParameter(f"must be quick or full, got {scale!r}")
+    if scale not in SCALES:
+        raise typer.BadParameter(f"must be {', '.join(SCALES[:-1])} or {SCALES[-1]}, got {scale!r}")
     return scale
 
 
@@ -59,7 +60,11 @@ def list_items() -> None:
 def run(
     names: Annotated[list[str], typer.Argument(help="Names of items, or all.", metavar="NAME...")],
     scale: Annotated[
-        str, typer.Option(help="quick takes minutes; full has the paper's sizes.", callback=_scale)
+        str,
+        typer.Option(
+            help="tiny shows that items run; quick takes minutes; full has the paper's sizes.",
+            callback=_scale,
+        ),
     ] = "quick",
     out: Annotated[
         Path | None, typer.Option(help=f"Folder for the results; default {OUT}/<scale>.")

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from boundary_forest import BoundaryForestClassifier, BoundaryForestRegressor
 
+pytestmark = pytest.mark.kernels
+
 FORESTS = {
     "paper": lambda: BoundaryForestClassifier(n_estimators=5, random_state=0),
     "sampled": lambda: BoundaryForestClassifier(n_estimators=5, max_samples=0.5, random_state=0),

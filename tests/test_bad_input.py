@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import REFUSED, answers, ask, names, state, unchanged
+from conftest import REFUSED, STAGES, answers, ask, names, state, unchanged
 from sklearn.exceptions import NotFittedError
 
 from boundary_forest import BoundaryForestNeighbors
@@ -62,10 +62,11 @@ bad_X = pytest.mark.parametrize("spoil", BAD_X.values(), ids=BAD_X.keys())
 
 
 @bad_X
-def test_bad_X_is_refused_and_teaches_nothing(task, stage, spoil):
-    forest = stage.forest(task)
-    with unchanged(forest, task.queries), pytest.raises(REFUSED):
-        stage.learn(forest, spoil(task.X_more), task.y_more)
+def test_bad_X_is_refused_and_teaches_nothing(task, spoil):
+    for stage in STAGES.values():
+        forest = stage.forest(task)
+        with unchanged(forest, task.queries), pytest.raises(REFUSED):
+            stage.learn(forest, spoil(task.X_more), task.y_more)
 
 
 @bad_X

@@ -6,6 +6,7 @@ import contextlib
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,6 @@ import pandas
 import pytest
 
 import boundary_forest
-from boundary_forest.cli import main
 
 SCRIPT = Path(sys.executable).with_name("boundary-forest")
 N_DIGITS = 1797
@@ -45,19 +45,6 @@ def demo(folder):
     )
 
 
-@pytest.fixture
-def command(monkeypatch, capsys):
-    """command("demo", ...): the exit code, and what was said on stdout and on stderr."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["boundary-forest", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        return stop.value.code or 0, *capsys.readouterr()
-
-    return run
-
-
 def test_the_demo_succeeds_and_says_nothing_on_stderr(demo):
     assert demo.stderr == b""
     assert demo.returncode == 0
@@ -69,13 +56,13 @@ def test_the_demo_writes_plain_lines_where_there_is_no_terminal(demo):
     assert all(character == "\n" or character.isprintable() for character in text)
 
 
-def test_the_demo_is_one_command_that_can_be_typed(demo, folder):
+def test_the_demo_is_one_command_that_can_be_typed(demo, folder, told, monkeypatch):
     line = demo.stdout.decode().splitlines()[0]
     assert line.startswith("$ boundary-forest stream build/demo/digits.csv --target digit")
-    typed = f"{SCRIPT.parent}/{line.removeprefix('$ ')}"
-    again = subprocess.run(typed, shell=True, cwd=folder, capture_output=True, check=True)
-    tables = [closing_table(run.stdout.decode()) for run in (again, demo)]
-    assert tables[0]["error"] == tables[1]["error"]
+    monkeypatch.chdir(folder)
+    code, out, error = told(*shlex.split(line)[2:])
+    assert code == 0, error
+    assert closing_table(out)["error"] == closing_table(demo.stdout.decode())["error"]
 
 
 def test_the_demo_ends_with_what_was_learned_stored_and_how_fast(demo):
@@ -120,9 +107,3 @@ def test_on_a_terminal_the_demo_is_paced_unless_it_is_to_be_fast(folder, monkeyp
     assert "paced" not in told["--fast"]
     errors = [re.findall(r"error\s+([\d.]+ %); [\d.]+ % recently", text) for text in told.values()]
     assert errors[0] == errors[1] != []
-
-
-def test_the_command_line_has_help(command):
-    code, out, _ = command("--help")
-    assert code == 0
-    assert "demo" in out

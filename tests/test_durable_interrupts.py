@@ -24,7 +24,7 @@ RUNS = os.environ.get("BOUNDARY_FOREST_INTERRUPTS")
 def test_an_interrupt_at_any_moment_leaves_folder_and_forest_the_same(kind, tmp_path):
     """BOUNDARY_FOREST_INTERRUPTS=2000 interrupts so many calls, at any bytecode."""
     script = Path(__file__).with_name("interrupted_learners.py")
-    how = ["150", tmp_path, kind, "lines"] if RUNS is None else [RUNS, tmp_path, kind, "bytecodes"]
+    how = ["60", tmp_path, kind, "lines"] if RUNS is None else [RUNS, tmp_path, kind, "bytecodes"]
     done = subprocess.run(
         [sys.executable, script, *how], capture_output=True, text=True, check=False
     )

@@ -31,7 +31,6 @@ STORED_AS = {
 ULP = 2**-23  # float32's spacing at 1
 ELEMENT_TYPES = ("uint8", "int8", "float16", "float32", "float64")
 every_dtype = pytest.mark.parametrize("dtype", STORED_AS)
-every_element_type = pytest.mark.parametrize("stored", ELEMENT_TYPES)
 
 
 def on(dtype, *arrays):
@@ -64,11 +63,13 @@ def test_the_first_batchs_values_do_not_decide(task):
 
 
 @every_dtype
-@every_element_type
-def test_dtype_overrules_the_first_batch(task, dtype, stored):
-    X, queries = on(dtype, task.X, task.queries)
-    forest = task.forest(dtype=stored).fit(X, task.y)
+@pytest.mark.parametrize("stored", ELEMENT_TYPES)
+def test_dtype_overrules_what_batches_and_queries_have(classification, dtype, stored):
+    task = classification
+    X, X_more, queries = on(dtype, task.X, task.X_more, task.queries)
+    forest = task.forest(dtype=stored).fit(X, task.y).partial_fit(X_more, task.y_more)
     plain = task.forest(dtype=stored).fit(X.astype(stored), task.y)
+    plain.partial_fit(X_more.astype(stored), task.y_more)
     assert forest.fingerprint() == plain.fingerprint()
     assert answers(forest, queries) == answers(plain, queries.astype(stored))
 
@@ -90,16 +91,6 @@ def test_integers_up_to_2_to_the_53_are_held(retrieval, dtype):
 
 
 # --- Later batches --------------------------------------------------------------------------------
-
-
-@every_dtype
-@every_element_type
-def test_a_later_batch_of_any_dtype_is_converted_without_loss(task, stored, dtype):
-    X_more, X = on(dtype, task.X_more, task.X)
-    forest = task.forest(dtype=stored).fit(X, task.y).partial_fit(X_more, task.y_more)
-    plain = task.forest(dtype=stored).fit(X.astype(stored), task.y)
-    plain.partial_fit(X_more.astype(stored), task.y_more)
-    assert forest.fingerprint() == plain.fingerprint()
 
 
 @pytest.mark.parametrize(
@@ -134,14 +125,6 @@ def test_a_later_batch_is_refused_by_its_values_not_by_its_dtype(task, stored, v
 
 
 # --- Queries --------------------------------------------------------------------------------------
-
-
-@every_dtype
-@every_element_type
-def test_the_same_query_in_another_dtype_gets_the_same_answer(task, stored, dtype):
-    queries, X = on(dtype, task.queries, task.X)
-    forest = task.forest(dtype=stored).fit(X, task.y)
-    assert answers(forest, queries) == answers(forest, queries.astype(stored))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ import pytest
 
 from boundary_forest import BoundaryForestNeighbors
 
+pytestmark = pytest.mark.kernels
+
 K = 10
 
 

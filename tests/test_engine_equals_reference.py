@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from boundary_forest import _core, reference
 from boundary_forest.estimators.engine_state import trees_in
 
+pytestmark = pytest.mark.kernels
+
 METRICS = [
     ("euclidean", 2.0),
     ("manhattan", 2.0),
@@ -169,7 +171,7 @@ def assert_same_answers(forest, oracle, case):
             assert answer.tolist() == expected.tolist()
 
 
-@settings(max_examples=600, deadline=None, derandomize=True)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(cases())
 @pytest.mark.filterwarnings("ignore:overflow encountered")
 def test_engine_equals_reference_node_for_node(case):
@@ -179,7 +181,7 @@ def test_engine_equals_reference_node_for_node(case):
     assert_same_answers(forest, oracle, case)
 
 
-@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
 @pytest.mark.parametrize("metric", [m for m, p in METRICS if m not in ("callable", "minkowski")])
 @pytest.mark.parametrize("element_type", ["float32", "float64"])
 @pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value encountered")
@@ -212,7 +214,7 @@ def test_queries_of_another_type_are_compared_as_the_reference_compares_them(
     assert_same_answers(engine_forest(case), reference_forest(case), case)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=75, deadline=None, derandomize=True)
 @given(cases())
 @pytest.mark.filterwarnings("ignore:overflow encountered")
 def test_predict_then_learn_answers_as_asking_and_learning_one_by_one(case):
@@ -228,7 +230,7 @@ def test_predict_then_learn_answers_as_asking_and_learning_one_by_one(case):
     assert same_state(together.snapshot().state(), apart.snapshot().state())
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(cases(), st.data())
 @pytest.mark.filterwarnings("ignore:overflow encountered")
 def test_a_restored_forest_goes_on_as_the_one_that_was_saved(case, data):
@@ -242,7 +244,7 @@ def test_a_restored_forest_goes_on_as_the_one_that_was_saved(case, data):
     assert saved.stats()["comparisons"] == restored.stats()["comparisons"]
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(cases(), st.data())
 @pytest.mark.filterwarnings("ignore:overflow encountered")
 def test_a_widened_forest_is_as_if_the_new_features_had_been_zero_from_the_start(case, data):

@@ -10,6 +10,8 @@ from test_engine_equals_reference import assert_same_answers, assert_same_trees
 
 from boundary_forest import _core, reference
 
+pytestmark = pytest.mark.kernels
+
 N = 260  # decisions come at 125 and 250
 BEYOND = {
     "the paper's forest": {},
@@ -55,7 +57,7 @@ def pair(n_T, seed, *, votes, weights="distance", **beyond):
     return forest, oracle
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(
     kind=st.sampled_from(sorted(BEYOND)),
     votes=st.booleans(),

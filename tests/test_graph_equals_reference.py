@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boundary_forest import BoundaryForestNeighbors, reference
 from boundary_forest.reference.graph import Graph
+
+pytestmark = pytest.mark.kernels
 
 METRICS = [
     ("euclidean", 2.0),
@@ -20,7 +23,7 @@ METRICS = [
 ]
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(
     metric=st.sampled_from(METRICS),
     element_type=st.sampled_from(["uint8", "int8", "float16", "float32", "float64"]),

@@ -14,7 +14,7 @@ import pytest
 @pytest.mark.parametrize("kind", ["durable", "saved"])
 def test_kill_9_leaves_an_index_after_its_last_step(kind, tmp_path):
     """Real processes; BOUNDARY_FOREST_KILLS=200 for more of them than the few here."""
-    kills = os.environ.get("BOUNDARY_FOREST_KILLS", "12")
+    kills = os.environ.get("BOUNDARY_FOREST_KILLS", "8")
     script = Path(__file__).with_name("killed_indexes.py")
     done = subprocess.run(
         [sys.executable, script, kills, tmp_path, kind], capture_output=True, text=True, check=False

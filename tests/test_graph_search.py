@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from boundary_forest import BoundaryForestClassifier, BoundaryForestNeighbors, load
 
+pytestmark = pytest.mark.kernels
+
 METRICS = {
     "euclidean": lambda X, y: np.sqrt(((X - y) ** 2).sum(axis=1)),
     "manhattan": lambda X, y: abs(X - y).sum(axis=1),

@@ -27,6 +27,8 @@ from boundary_forest import (
     open_durable,
 )
 
+pytestmark = pytest.mark.kernels
+
 N = 520
 ADAPTIVE = {"feature_weights": "learned", "max_samples": 0.5, "weights": "auto"}
 TASKS = ["classify", "regress", "outputs", "general"]

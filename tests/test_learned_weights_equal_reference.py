@@ -15,6 +15,8 @@ from test_engine_equals_reference import LABEL_METRICS, assert_same_trees
 from boundary_forest import _core, reference
 from boundary_forest.reference.votes import POWERS
 
+pytestmark = pytest.mark.kernels
+
 VOTES = ["distance", "uniform", "auto"]
 TASKS = ["classify", "regress", "outputs", "nearest"]
 ESTIMATORS = {"classify": "shepard_vote", "nearest": "nearest"}  # else shepard_mean

@@ -16,6 +16,8 @@ from sklearn.metrics import pairwise_distances
 
 from boundary_forest import BoundaryForestClassifier, BoundaryForestNeighbors, load
 
+pytestmark = pytest.mark.kernels
+
 COMPILED = "float64(CPointer(float64), CPointer(float64), int64)"
 # float32 distances carry the rounding of a float32 sum; cosine's 1 - x of numbers close to 1.
 TOLERANCE = {

@@ -11,7 +11,7 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import state
+from conftest import make_task, state
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -316,26 +316,30 @@ def test_saving_while_another_thread_learns_gives_a_forest_between_two_calls(tmp
 
 GO_ON = """
 import sys, numpy, boundary_forest
-forest = boundary_forest.load(sys.argv[1], mmap=sys.argv[2] == "True")
-X, y, queries = (numpy.load(sys.argv[1] + name + ".npy") for name in ("X", "y", "q"))
-forest.partial_fit(X, y)
-print(forest.fingerprint(), forest.apply(queries).tolist())
+for path in sys.argv[1:]:
+    X, y, queries = (numpy.load(path + name + ".npy") for name in ("X", "y", "q"))
+    for mmap in (False, True):
+        forest = boundary_forest.load(path, mmap=mmap)
+        forest.partial_fit(X, y)
+        print(forest.fingerprint(), forest.apply(queries).tolist())
 """
 
 
-@mapped
-def test_another_process_goes_on_exactly_as_this_one(task, mmap, tmp_path):
-    forest = task.taught(random_state=None)
-    path = os.fspath(tmp_path / "model.bf")
-    forest.save(path)
-    for name, array in (("X", task.X_more), ("y", task.y_more), ("q", task.queries)):
-        np.save(f"{path}{name}.npy", array)
+def test_another_process_goes_on_exactly_as_this_one(tmp_path):
+    paths, here = [], []
+    for name in ("classifier", "regressor", "neighbors"):
+        task = make_task(name)
+        forest = task.taught(random_state=None)
+        paths.append(os.fspath(tmp_path / f"{name}.bf"))
+        forest.save(paths[-1])
+        for array, values in (("X", task.X_more), ("y", task.y_more), ("q", task.queries)):
+            np.save(f"{paths[-1]}{array}.npy", values)
+        forest.partial_fit(task.X_more, task.y_more)
+        here += [f"{forest.fingerprint()} {forest.apply(task.queries).tolist()}"] * 2
     there = subprocess.run(
-        [sys.executable, "-c", GO_ON, path, str(mmap)], capture_output=True, check=True, timeout=60
+        [sys.executable, "-c", GO_ON, *paths], capture_output=True, text=True, check=True
     )
-    forest.partial_fit(task.X_more, task.y_more)
-    here = f"{forest.fingerprint()} {forest.apply(task.queries).tolist()}"
-    assert there.stdout.decode().strip() == here
+    assert there.stdout.splitlines() == here
 
 
 def test_the_file_is_a_safetensors_file(task, tmp_path):

@@ -1,10 +1,13 @@
 """Promise 4, and the paper's claim of immediate one-shot learning: learn (x, c), ask x, get c."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boundary_forest import BoundaryForestClassifier, BoundaryForestRegressor
+
+pytestmark = pytest.mark.kernels
 
 
 @st.composite

@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 import joblib
 import numpy as np
 import pytest
-from conftest import state
+from conftest import make_task, state
 
 from boundary_forest import BoundaryForestClassifier, BoundaryForestNeighbors
 
@@ -90,21 +90,22 @@ def test_the_metric_comes_along(task, params):
 
 GO_ON = """
 import pickle, sys
-forest, X, y, queries = pickle.load(sys.stdin.buffer)
-forest.partial_fit(X, y)
-print(forest.fingerprint(), forest.apply(queries).tolist())
+for forest, X, y, queries in pickle.load(sys.stdin.buffer):
+    forest.partial_fit(X, y)
+    print(forest.fingerprint(), forest.apply(queries).tolist())
 """
 
 
-def test_a_forest_unpickled_in_another_process_goes_on_exactly_as_the_original(task):
-    forest = task.taught(random_state=None)
-    sent = pickle.dumps((forest, task.X_more, task.y_more, task.queries))
+def test_forests_unpickled_in_another_process_go_on_exactly_as_the_originals():
+    tasks = [make_task(name) for name in ("classifier", "regressor", "neighbors")]
+    sent = [(t.taught(random_state=None), t.X_more, t.y_more, t.queries) for t in tasks]
     there = subprocess.run(
-        [sys.executable, "-c", GO_ON], input=sent, capture_output=True, check=True, timeout=60
+        [sys.executable, "-c", GO_ON], input=pickle.dumps(sent), capture_output=True, check=True
     )
-    forest.partial_fit(task.X_more, task.y_more)
-    here = f"{forest.fingerprint()} {forest.apply(task.queries).tolist()}"
-    assert there.stdout.decode().strip() == here
+    for forest, X, y, _ in sent:
+        forest.partial_fit(X, y)
+    here = [f"{forest.fingerprint()} {forest.apply(q).tolist()}" for forest, _, _, q in sent]
+    assert there.stdout.decode().splitlines() == here
 
 
 def test_classes_come_along(tmp_path):

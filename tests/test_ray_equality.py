@@ -89,7 +89,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("n_actors", [1, 2, 5])
+@pytest.mark.parametrize("n_actors", [1, 5])
 @pytest.mark.parametrize("case", CASES)
 def test_parts_of_the_trees_make_up_the_forest_of_one_process(case, n_actors, one_process):
     kind, y, params = CASES[case]
@@ -98,11 +98,8 @@ def test_parts_of_the_trees_make_up_the_forest_of_one_process(case, n_actors, on
 
 @pytest.mark.xdist_group("ray")
 @pytest.mark.usefixtures("ray_cluster")
-@pytest.mark.parametrize(
-    "case", ["the paper's classifier", "trees that come and go within a bound"]
-)
-def test_actors_make_up_the_forest_of_one_process(case):
-    kind, y, params = CASES[case]
+def test_actors_make_up_the_forest_of_one_process():
+    kind, y, params = CASES["trees that come and go within a bound"]
     check_same(*both(kind, 2, **params), y)
 
 

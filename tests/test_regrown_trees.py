@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from boundary_forest import BoundaryForestNeighbors, _core, load, open_durable, reference
 from boundary_forest.estimators.engine_state import trees_in
 
+pytestmark = pytest.mark.kernels
+
 FEATURES = 3
 
 

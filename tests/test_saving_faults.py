@@ -18,7 +18,7 @@ import pytest
 from boundary_forest import BoundaryForestNeighbors, ModelFileError, load
 from boundary_forest.files import reading, writing
 
-KILLS = int(os.environ.get("BOUNDARY_FOREST_KILLS", "30"))
+KILLS = int(os.environ.get("BOUNDARY_FOREST_KILLS", "15"))
 
 
 def forest_of(n, seed=0):
@@ -142,21 +142,26 @@ def test_a_process_killed_while_saving_leaves_a_whole_file(saved, small, large):
     either = {small.fingerprint(), large.fingerprint()}
     rng = random.Random(0)
 
+    begun = multiprocessing.get_context("fork").Semaphore(0)
+
     def save_for_ever():
+        large.save(saved)
+        begun.release()
         while True:
-            large.save(saved)
             small.save(saved)
+            large.save(saved)
 
     seen = set()
     for _ in range(KILLS):
         child = in_child(save_for_ever)
-        time.sleep(0.005 + 0.05 * rng.random())
+        assert begun.acquire(timeout=60)
+        time.sleep(0.05 * rng.random())
         os.kill(child.pid, signal.SIGKILL)
         child.join(60)
         assert child.exitcode == -signal.SIGKILL
         seen.add(load(saved).fingerprint())
         assert seen <= either
-    assert seen == either or KILLS < 30
+    assert seen == either or KILLS < 15
 
 
 def test_a_file_that_is_saved_again_while_it_is_opened_is_read_whole(

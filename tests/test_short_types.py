@@ -24,6 +24,8 @@ from boundary_forest import (
     open_durable,
 )
 
+pytestmark = pytest.mark.kernels
+
 SHORT = ("int8", "float16")
 METRICS = (
     "euclidean", "manhattan", "chebyshev", "minkowski", "cosine", "hamming", "canberra",

@@ -17,6 +17,8 @@ from boundary_forest import (
     load,
 )
 
+pytestmark = pytest.mark.kernels
+
 FEATURES = 260  # more than 512 bytes, also as float16
 
 

@@ -66,25 +66,24 @@ def spoilt(form, kind, spoil):
 @formats
 @kinds
 @pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT.keys())
-@pytest.mark.parametrize("method", ["fit", "partial_fit", "predict_then_learn"])
-def test_indices_that_do_not_fit_the_shape_teach_nothing(form, kind, spoil, method):
-    forest = BoundaryForestClassifier(n_estimators=3, random_state=0).fit(
-        rows(1), np.arange(30) % 3
-    )
-    with (
-        unchanged(forest, rows(2)),
-        pytest.raises(ValueError, match="X is not a valid sparse matrix"),
-    ):
-        getattr(forest, method)(spoilt(form, kind, spoil), np.arange(30) % 3)
+def test_indices_that_do_not_fit_the_shape_teach_nothing(form, kind, spoil):
+    y = np.arange(30) % 3
+    forest = BoundaryForestClassifier(n_estimators=3, random_state=0).fit(rows(1), y)
+    for learn in (forest.fit, forest.partial_fit, forest.predict_then_learn):
+        with (
+            unchanged(forest, rows(2)),
+            pytest.raises(ValueError, match="X is not a valid sparse matrix"),
+        ):
+            learn(spoilt(form, kind, spoil), y)
 
 
 @formats
 @pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT.keys())
-@pytest.mark.parametrize("method", ["kneighbors", "apply", "transform", "kneighbors_graph"])
-def test_queries_with_such_indices_are_refused(form, spoil, method):
-    forest = BoundaryForestNeighbors(n_neighbors=2, n_estimators=3, random_state=0).fit(rows(1))
-    with pytest.raises(ValueError, match="X is not a valid sparse matrix"):
-        getattr(forest, method)(spoilt(form, sp.csr_array, spoil))
+def test_queries_with_such_indices_are_refused(form, spoil):
+    index = BoundaryForestNeighbors(n_neighbors=2, n_estimators=3, random_state=0).fit(rows(1))
+    for query in (index.kneighbors, index.apply, index.transform, index.kneighbors_graph):
+        with pytest.raises(ValueError, match="X is not a valid sparse matrix"):
+            query(spoilt(form, sp.csr_array, spoil))
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "bsr", "coo", "lil", "dok", "dia"])

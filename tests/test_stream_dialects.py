@@ -249,16 +249,14 @@ def test_names_with_commas_and_spaces_can_be_given(given, names):
     assert listed(given) == names
 
 
-def test_the_command_takes_all_of_it(tmp_path):
+def test_the_command_takes_all_of_it(told, tmp_path):
     source = german(tmp_path / "rows.csv")
     options = ("--encoding", "latin-1", "--decimal", ",", "--sep", ";", "--categories", "b")
     model = tmp_path / "model.bf"
-    told = command("fit", source, "--target", "y", *options, "--save", model)
-    assert told.returncode == 0, told.stderr
+    code, _, error = told("fit", source, "--target", "y", *options, "--save", model)
+    assert code == 0, error
     assert [(f.name, f.kind) for f in load(model).columns.features] == [
         ("größe", "number"),
         ("b", "text"),
     ]
-    assert (
-        command("fit", source, "--target", "y", "--decimal", ";", "--save", model).returncode == 2
-    )
+    assert told("fit", source, "--target", "y", "--decimal", ";", "--save", model)[0] == 2

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn import metrics
-from stream_rows import command, mixed_table, numbers_table, write
+from stream_rows import mixed_table, numbers_table, write
 
 from boundary_forest.report import page
 from boundary_forest.session import Session, SessionSettings, class_measures
@@ -137,27 +137,27 @@ def part(table, begin):
 
 
 @pytest.mark.parametrize("target", ["label", "x"])
-def test_a_stream_that_is_resumed_has_the_measures_of_one_that_was_not(tmp_path, target):
+def test_a_stream_that_is_resumed_has_the_measures_of_one_that_was_not(told, tmp_path, target):
     table = mixed_table(900)
     source, part = tmp_path / "rows.csv", tmp_path / "part.csv"
     write(table, source)
     write(table.slice(0, 500), part)
-    whole = last_event(source, target, tmp_path / "whole")
-    last_event(part, target, tmp_path / "kept")
-    resumed = last_event(source, target, tmp_path / "kept")
+
+    def last_event(source, folder):
+        options = ("--target", target, "--durable", folder, "--json", "--trees", 8, "--warmup", 100)
+        code, out, error = told("stream", source, *options)
+        assert code == 0, error
+        return json.loads(out.splitlines()[-1])
+
+    whole = last_event(source, tmp_path / "whole")
+    last_event(part, tmp_path / "kept")
+    resumed = last_event(source, tmp_path / "kept")
     assert resumed["rows"] == whole["rows"] == 900
     names = [name for name in MEASURES if not name.startswith("recent_")]
     assert sum(whole[name] is not None for name in names) == (7 if target == "label" else 3)
     for name in names:
         assert resumed[name] == pytest.approx(whole[name])
     assert resumed.get("classes") == whole.get("classes")
-
-
-def last_event(source, target, folder):
-    arguments = ("--target", target, "--durable", folder, "--json", "--trees", 8, "--warmup", 100)
-    ended = command("stream", source, *arguments)
-    assert ended.returncode == 0, ended.stderr
-    return json.loads(ended.stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e200, 1e300])
@@ -184,11 +184,11 @@ def test_very_many_classes_are_counted_in_bounded_room():
     assert scores.kappa() == 1.0
 
 
-def test_fit_says_nothing_of_errors(tmp_path):
+def test_fit_says_nothing_of_errors(told, tmp_path):
     source = write(mixed_table(300), tmp_path / "rows.csv")
     arguments = ("--target", "label", "--save", tmp_path / "model.bf", "--warmup", 100)
-    ended = command("fit", source, *arguments)
-    assert ended.returncode == 0, ended.stderr
-    assert "300 in" in ended.stdout
-    assert "error " not in ended.stdout
-    assert " - " not in ended.stdout
+    code, out, error = told("fit", source, *arguments)
+    assert code == 0, error
+    assert "300 in" in out
+    assert "error " not in out
+    assert " - " not in out

@@ -16,7 +16,7 @@ CHROMIUM = next(
 )
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 
-WIDTHS = pytest.mark.parametrize("width", [390, 1600])
+WIDTHS = (390, 1600)
 # A script that is not the page's own, which the page forbids: it looks around and points at things.
 PROBE = """<script>
   const plots = [...document.querySelectorAll("[data-hover]")];
@@ -40,12 +40,13 @@ PROBE = """<script>
   const area = document.querySelector(".scroller:has(.confusion.written)");
   found.cut = area && cells.length <= 10 ? area.scrollWidth - area.clientWidth : 0;
   found.small = [...document.querySelectorAll(".plot")].filter((p) => p.clientHeight < 100).length;
-  parent.document.title = "found " + JSON.stringify(found);
+  parent.document.title += " found " + JSON.stringify(found);
 </script>"""
 
 
 class Visit:
-    """What happened when the page was opened: its text then, console messages, requests."""
+    """What happened when the page was opened: its text then, console messages, requests, and what
+    the probe found in frames, by their width."""
 
     def __init__(self, text, width, folder):
         file, log = folder / "report.html", folder / "net.json"
@@ -79,63 +80,61 @@ class Visit:
         # The page is a file: whatever the browser asks for itself is none of the page's.
         own = {u for u in urls if re.search(r"google|gstatic|gvt1|chromium", u)}
         self.requests = {u for u in urls - own if not u.startswith(("data:", file.as_uri()))}
-        said = re.search(r"<title>found (.*?)</title>", self.dom)
-        self.found = json.loads(said[1]) if said else None
+        title = re.search(r"<title>(.*?)</title>", self.dom)
+        said = title[1].split("found ")[1:] if title else []
+        self.found = {found["width"]: found for found in map(json.loads, said)}
 
 
-@WIDTHS
 @pytest.mark.parametrize("make", [classified, regressed, forgetful])
-def test_the_page_opens_without_errors_or_requests(make, width, tmp_path):
-    visit = Visit(page(make()), width, tmp_path)
+def test_the_page_opens_without_errors_or_requests(make, tmp_path):
+    visit = Visit(page(make()), 390, tmp_path)
     assert visit.console == []
     assert visit.requests == set()
     assert "data-hover" in visit.dom
 
 
-@WIDTHS
-def test_how_a_forest_forgets_fits_and_is_pointed_at_with_the_rest(width, tmp_path):
-    found = in_a_frame(page(forgetful()), width, tmp_path).found
-    assert found["width"] == width
-    assert found["wide"] <= width
-    assert found["small"] == 0
-    by_rows = [i for i, at in enumerate(found["before"]) if at.startswith("after")]
-    assert len(by_rows) == 6
-    assert {found["pointed"][i] for i in by_rows} == {"after 2,000 rows"}
+def test_how_a_forest_forgets_fits_and_is_pointed_at_with_the_rest(tmp_path):
+    visit = in_frames(page(forgetful()), tmp_path)
+    assert sorted(visit.found) == [390, 1600]
+    for width, found in visit.found.items():
+        assert found["wide"] <= width
+        assert found["small"] == 0
+        by_rows = [i for i, at in enumerate(found["before"]) if at.startswith("after")]
+        assert len(by_rows) == 6
+        assert {found["pointed"][i] for i in by_rows} == {"after 2,000 rows"}
 
 
-def in_a_frame(text, width, folder):
-    """A visit with the probe, in a frame, because no window is narrower than 500 pixels."""
+def in_frames(text, folder):
+    """A visit with the probe, in two frames, because no window is narrower than 500 pixels."""
     text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
     inside = html.escape(text.replace("</body>", PROBE + "</body>"))
-    frame = (
-        f'<title></title><iframe width={width} height=900 frameborder=0 srcdoc="{inside}"></iframe>'
-    )
-    return Visit(frame, width, folder)
+    frame = '<iframe width={} height=900 frameborder=0 srcdoc="{}"></iframe>'
+    frames = "".join(frame.format(width, inside) for width in WIDTHS)
+    return Visit(f"<title></title>{frames}", max(WIDTHS), folder)
 
 
-@WIDTHS
 @pytest.mark.parametrize("n_classes", [2, 10, 50, None])
-def test_the_page_fits_and_tells_what_is_pointed_at(n_classes, width, tmp_path):
+def test_the_page_fits_and_tells_what_is_pointed_at(n_classes, tmp_path):
     history = classified(n_classes) if n_classes else regressed()
     history.confusion = {pair: 1000 * n for pair, n in history.confusion.items()}
-    visit = in_a_frame(page(history), width, tmp_path)
-    found = visit.found
+    visit = in_frames(page(history), tmp_path)
     assert visit.console == []
-    assert found["width"] == width
-    assert found["wide"] <= width
-    assert found["small"] == found["overflow"] == 0
-    if n_classes == 2:
-        assert found["cut"] == 0
-    by_rows = [i for i, at in enumerate(found["before"]) if at.startswith("after")]
-    said = {when: {found[when][i] for i in by_rows} for when in ("before", "pointed", "left")}
-    assert said == {
-        "before": {"after 4,000 rows"},
-        "pointed": {"after 2,000 rows"},
-        "left": {"after 3,900 rows"},
-    }
-    assert found["after"] == found["before"]
-    if n_classes:
-        assert re.fullmatch(r"true class \d+, predicted class \d+: [\d,]+", found["cell"])
+    assert sorted(visit.found) == [390, 1600]
+    for width, found in visit.found.items():
+        assert found["wide"] <= width
+        assert found["small"] == found["overflow"] == 0
+        if n_classes == 2:
+            assert found["cut"] == 0
+        by_rows = [i for i, at in enumerate(found["before"]) if at.startswith("after")]
+        said = {when: {found[when][i] for i in by_rows} for when in ("before", "pointed", "left")}
+        assert said == {
+            "before": {"after 4,000 rows"},
+            "pointed": {"after 2,000 rows"},
+            "left": {"after 3,900 rows"},
+        }
+        assert found["after"] == found["before"]
+        if n_classes:
+            assert re.fullmatch(r"true class \d+, predicted class \d+: [\d,]+", found["cell"])
 
 
 def test_a_hostile_class_runs_nothing(tmp_path):

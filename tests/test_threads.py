@@ -137,7 +137,7 @@ def test_readers_never_find_the_forest_empty_or_its_classes_mixed_during_fit(
     forest = BoundaryForestClassifier(n_estimators=N_T, random_state=0).fit(X, y)
 
     def write():
-        for _ in range(100):
+        for _ in range(30):
             forest.fit(X, names[y])
             forest.fit(X, y)
 

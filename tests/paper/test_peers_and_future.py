@@ -70,7 +70,7 @@ def test_an_item_says_something_without_data(name, tmp_path, no_data):
     assert ran(name, tmp_path)["rows"] == json.loads(json.dumps(record["rows"]))
 
 
-@pytest.mark.parametrize("name", [*ALWAYS, "hog-metric"])
+@pytest.mark.parametrize("name", [*ALWAYS[:-1], "hog-metric"])
 def test_an_item_runs_with_the_papers_sets(name, tmp_path, small_data):
     record = ran(name, tmp_path)
     at_hand = [set_name for set_name in record["data"] if set_name in SHAPES]

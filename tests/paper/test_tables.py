@@ -51,22 +51,29 @@ def two_sets(monkeypatch):
     monkeypatch.setattr(Context, "load", load)
 
 
-@pytest.fixture
-def record_of(tmp_path):
-    """record_of(name): what a tiny run of the item writes."""
-
-    def record_of(name):
-        item = registry.all_items()[name]
-        (record,) = runner.run_items([item], runner.Settings(tmp_path, "tiny"))
-        assert record["verdict"] != FAILED, record["error"]
-        return json.loads(json.dumps(record))
-
-    return record_of
+@pytest.fixture(scope="module")
+def with_two_sets(tmp_path_factory):
+    """A folder where tables find the runs of others."""
+    return tmp_path_factory.mktemp("two sets")
 
 
+@pytest.fixture(scope="module")
+def without_sets(tmp_path_factory):
+    return tmp_path_factory.mktemp("no sets")
+
+
+def record_of(name, folder):
+    """What a tiny run of the item writes."""
+    item = registry.all_items()[name]
+    (record,) = runner.run_items([item], runner.Settings(folder, "tiny"))
+    assert record["verdict"] != FAILED, record["error"]
+    return json.loads(json.dumps(record))
+
+
+@pytest.mark.usefixtures("two_sets")
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_runs_with_some_sets_and_tells_which_are_absent(name, record_of, two_sets):
-    record = record_of(name)
+def test_a_table_runs_with_some_sets_and_tells_which_are_absent(name, with_two_sets):
+    record = record_of(name, with_two_sets)
     absent = {row["what"].split(",")[0] for row in record["rows"] if row["verdict"] == DATA_ABSENT}
     assert {"dna", "pendigits", "protein", "seismic"} <= absent
     present = " ".join(row["what"] for row in record["rows"] if row["ours"] is not None)
@@ -76,10 +83,10 @@ def test_a_table_runs_with_some_sets_and_tells_which_are_absent(name, record_of,
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_runs_without_any_set(name, record_of, tmp_path, monkeypatch):
+def test_a_table_runs_without_any_set(name, without_sets, tmp_path, monkeypatch):
     monkeypatch.setenv("BOUNDARY_FOREST_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    record = record_of(name)
+    record = record_of(name, without_sets)
     assert any("digits" in row["what"] and row["ours"] is not None for row in record["rows"])
     assert not any(row["verdict"] == DIFFERS for row in record["rows"] if "digits" in row["what"])
 

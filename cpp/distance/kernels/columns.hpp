@@ -6,14 +6,6 @@
 
 #include "distance/kernels/lanes.hpp"
 
-// All of it is unrolled for each number of lanes. With the checks of a sanitizer in every line, compilers
-// take minutes for that, and it need not be fast there.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define BF_UNROLLED inline
-#else
-#define BF_UNROLLED BF_INLINE
-#endif
-
 namespace boundary_forest::kernels {
 namespace {
 
@@ -45,7 +37,7 @@ template <class T, std::size_t some>
 struct Side {
   typename Lanes<T>::Register registers[some];
 
-  BF_UNROLLED void operator+=(const Side& other) {
+  BF_INLINE void operator+=(const Side& other) {
     for (std::size_t r = 0; r < some; ++r) registers[r] += other.registers[r];
   }
 };
@@ -60,7 +52,7 @@ struct Beside {
 };
 
 template <bool weighted, std::size_t some, class T>
-BF_UNROLLED Side<T, some> square(const Beside<T>& pair, std::size_t f) {
+BF_INLINE Side<T, some> square(const Beside<T>& pair, std::size_t f) {
   using V = typename Lanes<T>::Register;
   const T* column = pair.rows.values + f * pair.rows.n + pair.part;
   Side<T, some> out;
@@ -78,7 +70,7 @@ BF_UNROLLED Side<T, some> square(const Beside<T>& pair, std::size_t f) {
 // there are never more sums than registers.
 template <bool weighted, std::size_t some, std::size_t n_used, std::size_t l = 0,
           std::size_t stride = 1, class T>
-BF_UNROLLED Side<T, some> folded(const Beside<T>& pair) {
+BF_INLINE Side<T, some> folded(const Beside<T>& pair) {
   if constexpr (stride >= n_lanes) {
     Side<T, some> lane = square<weighted, some>(pair, l);
     if constexpr (n_used == n_lanes)
@@ -95,7 +87,7 @@ BF_UNROLLED Side<T, some> folded(const Beside<T>& pair) {
 
 // f(at, sums) for the sums of the rows from number `at` on, register by register.
 template <bool weighted, std::size_t n_used, class T, class F>
-BF_UNROLLED void for_each_sum(const T* x, const T* scales, const Columns<T>& rows, F&& f) {
+BF_INLINE void for_each_sum(const T* x, const T* scales, const Columns<T>& rows, F&& f) {
   constexpr std::size_t width = Lanes<T>::per_register;
   std::size_t at = 0;
   for (; at + 2 * width <= rows.n; at += 2 * width) {

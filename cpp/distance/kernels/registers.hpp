@@ -17,8 +17,15 @@
 namespace boundary_forest::kernels {
 namespace {
 
+// With the checks of a sanitizer in every line, compilers take minutes for functions that are inlined whole
+// and unrolled, and the kernels need not be fast there.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define BF_INLINE inline
+#define BF_UNROLL
+#else
 #define BF_INLINE inline __attribute__((always_inline))
 #define BF_UNROLL _Pragma("GCC unroll 16")
+#endif
 
 constexpr std::size_t n_lanes = 16;
 #if defined(__AVX512F__)

@@ -147,7 +147,8 @@ CASE("every metric: a block ends where its rows end one by one") {
   for (const char* metric : {"euclidean", "manhattan", "chebyshev", "minkowski", "cosine",
                              "hamming", "canberra", "inner_product"})
     for (const ElementType type : element_types)
-      check_same(metric, grid(params_for(Task::retrieval, 4, 5, 6, type), 1200, 8), {900}, metric);
+      check_same(metric, grid(params_for(Task::retrieval, 4, 5, 6, type), n_rows * 4 / 3, 8),
+                 {n_rows}, metric);
 }
 
 CASE("offline: a block ends where its rows end one by one") {
