@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -31,7 +31,16 @@ from boundary_forest.estimators.engine_constants import (
 from boundary_forest.estimators.fitted import Fitted, Forest, Settings, new_engine
 from boundary_forest.estimators.forgetting import forget_examples
 from boundary_forest.estimators.labels import LabelPolicy
-from boundary_forest.estimators.learning import checked_batch, learn, prepared
+from boundary_forest.estimators.learning_call import (
+    LearningCall,
+    LearningMode,
+    PreparedBatch,
+    check_batch_ids,
+    checked_batch,
+    encoded_labels,
+    first_settings,
+    train_engine,
+)
 from boundary_forest.estimators.metrics import ALIASES, engine_metric
 from boundary_forest.estimators.queries import QueryMixin
 from boundary_forest.estimators.turns import Turns
@@ -230,11 +239,12 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         >>> forest.predict([[8.0]]).tolist()
         ['b']
         """
+        mode = LearningMode.REPLACE if batch.replaces else LearningMode.LEARN
         with self.learning_paused():
             fitted = self._fitted
             if fitted is None:
                 self.check_params()
-            self._learn_checked(fitted, batch, "replace" if batch.replaces else "learn")
+            self._train(self._prepared(fitted, batch, mode))
 
     def forget(self, ids: Any) -> Self:
         """Forget the examples with these ids.
@@ -305,48 +315,52 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         if self._recorder is not None:
             self._recorder.erased()
 
-    def _learn(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        reset: bool = False,
-        classes: Any = None,
-        ids: Any = None,
-        how: str = "learn",
-        with_ends: bool = False,
-    ) -> tuple[Fitted, Any]:
-        """Learn, and return whose learning it was and what the engine's method ``how`` said."""
+    def _learn(self, call: LearningCall) -> tuple[Fitted, Any]:
+        """Learn; return the fitted forest and the engine's answers, None if it gave none."""
         with self.learning_paused():
-            if reset and self._recorder is not None:
+            if call.reset and self._recorder is not None:
                 raise TypeError(
                     "fit() would discard what this durable forest has learned: use "
                     "partial_fit(), or open another folder"
                 )
-            fitted = None if reset else self._fitted
+            fitted = None if call.reset else self._fitted
             if fitted is None:
                 self.check_params()
-            batch = checked_batch(self, fitted, X, y, classes=classes, ids=ids)
-            if how == "replace":
-                batch = replace(batch, replaces=True)
-            how = "learn_offline" if reset and self.offline else how
-            said = self._learn_checked(fitted, batch, how, with_ends)
-            return self._learned(), said
+            batch = checked_batch(self, fitted, call)
+            mode = LearningMode.LEARN_OFFLINE if call.reset and self.offline else call.mode
+            prepared = self._prepared(fitted, batch, mode, with_leaves=call.with_leaves)
+            return prepared.fitted, self._train(prepared)
 
-    def _learn_checked(
-        self, fitted: Fitted | None, batch: Batch, how: str = "learn", with_ends: bool = False
-    ) -> Any:
-        return learn(
-            prepared(self, fitted, batch, self._new_engine, may_be_known=how == "replace"),
-            n_threads(self.n_jobs),
-            self._become,
-            how=how,
-            with_ends=with_ends,
-            recorder=self._recorder,
-        )
+    def _prepared(
+        self, fitted: Fitted | None, batch: Batch, mode: LearningMode, *, with_leaves: bool = False
+    ) -> PreparedBatch:
+        """Return a batch ready to be learned, with an engine of its own if ``fitted`` is None."""
+        if fitted is not None:
+            check_batch_ids(fitted, batch)
+        labels, policy = encoded_labels(self, fitted, batch)
+        if fitted is None:
+            settings = first_settings(self, batch, labels.shape[1])
+            engine = self._new_engine(settings, policy)
+            fitted = Fitted(engine, settings, policy, batch.feature_names)
+            check_batch_ids(fitted, batch)
+        elif policy is not fitted.labels:
+            fitted = replace(fitted, labels=policy)
+        return PreparedBatch(batch, fitted, labels, mode, with_leaves)
 
-    def _become(self, fitted: Fitted) -> None:
-        self._fitted = fitted
+    def _train(self, prepared: PreparedBatch) -> Any:
+        """Let the engine learn, and become what it has published; return its answers."""
+        recorder, batch, engine = self._recorder, prepared.batch, prepared.fitted.engine
+        threads, before, failed = n_threads(self.n_jobs), engine.seen, False
+        with nullcontext((batch,)) if recorder is None else recorder.recording(batch) as parts:
+            try:
+                return train_engine(prepared, parts, threads)
+            except Exception:
+                failed = True
+                raise
+            finally:  # an interrupted call keeps the rows that were published
+                only_first = before == 0 and engine.seen == 1  # learned for its own, and taken back
+                if engine.seen > before and not (failed and only_first):
+                    self._fitted = prepared.fitted
 
     # Files and copies
 

@@ -17,6 +17,7 @@ from boundary_forest.estimators.adaptive import (
 from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryForest
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.labels import ClassLabels
+from boundary_forest.estimators.learning_call import LearningCall, LearningMode
 from boundary_forest.estimators.prequential import PredictThenLearnMixin
 
 Shares = tuple[NDArray[np.float64], NDArray[Any]]  # of each class in each row, and the classes
@@ -180,7 +181,7 @@ class BoundaryForestClassifier(
         >>> forest.score([[1], [8]], ["a", "b"])
         1.0
         """
-        self._learn(X, y, reset=True, ids=ids)
+        self._learn(LearningCall(X, y, ids, reset=True))
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, *, ids: Any = None) -> Self:
@@ -211,7 +212,7 @@ class BoundaryForestClassifier(
         >>> forest.score([[1], [8]], ["b", "a longer name"])
         1.0
         """
-        self._learn(X, y, classes=classes, ids=ids)
+        self._learn(LearningCall(X, y, ids, classes))
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -290,7 +291,9 @@ class BoundaryForestClassifier(
         array([[0., 1.],
                [1., 0.]])
         """
-        _, shares, ends = self._answered_then_learned(X, y, ids, "estimate_then_learn", return_ends)
+        _, shares, ends = self._answered_then_learned(
+            X, y, ids, LearningMode.ESTIMATE_THEN_LEARN, return_ends
+        )
         if len(shares) < len(y):
             shares = np.concatenate([np.zeros((1, shares.shape[1])), shares])
         return shares if ends is None else (shares, ends)

@@ -14,6 +14,7 @@ from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryF
 from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.engine_constants import LABEL_METRICS
 from boundary_forest.estimators.labels import LabelVectors, Node
+from boundary_forest.estimators.learning_call import LearningCall
 
 __all__ = ["BoundaryForest", "Node"]
 
@@ -166,7 +167,7 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
         >>> forest.predict([[1], [8]]).tolist()
         [[1.0, 0.0], [0.0, 1.0]]
         """
-        self._learn(X, y, reset=True, ids=ids)
+        self._learn(LearningCall(X, y, ids, reset=True))
         return self
 
     def partial_fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
@@ -192,7 +193,7 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
         >>> forest.partial_fit([[9]], [4.5]).predict([[1], [8]]).tolist()
         [1.5, 4.5]
         """
-        self._learn(X, y, ids=ids)
+        self._learn(LearningCall(X, y, ids))
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:

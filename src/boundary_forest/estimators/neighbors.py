@@ -18,6 +18,7 @@ from boundary_forest.estimators.errors import as_count
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.ids import names_of
 from boundary_forest.estimators.labels import NoLabels
+from boundary_forest.estimators.learning_call import LearningCall, LearningMode
 from boundary_forest.estimators.neighbor_graphs import (
     MODES,
     Found,
@@ -176,7 +177,7 @@ class BoundaryForestNeighbors(
         >>> index.n_samples_fit_
         3
         """
-        self._learn(X, y, reset=True, ids=ids)
+        self._learn(LearningCall(X, y, ids, reset=True))
         return self
 
     def partial_fit(self, X: Any, y: Any = None, *, ids: Any = None) -> Self:
@@ -203,7 +204,7 @@ class BoundaryForestNeighbors(
         >>> index.kneighbors([[2.9]], 1, return_distance=False)
         array([[8]])
         """
-        self._learn(X, y, ids=ids)
+        self._learn(LearningCall(X, y, ids))
         return self
 
     def upsert(self, X: Any, ids: Any) -> Self:
@@ -237,7 +238,7 @@ class BoundaryForestNeighbors(
                 "upsert() requires search='graph': with search='paper', call forget(ids), "
                 "then partial_fit(X, ids=ids)"
             )
-        self._learn(X, None, ids=ids, how="replace")
+        self._learn(LearningCall(X, None, ids, mode=LearningMode.REPLACE))
         return self
 
     def kneighbors(

@@ -11,12 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from boundary_forest.estimators.ends import Ends
 from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.learning_call import LearningCall, LearningMode
 
 
 class PredictThenLearnMixin:
     """Adds ``predict_then_learn`` to an estimator that has ``_learn``."""
 
-    _learn: Callable[..., tuple[Fitted, Any]]
+    _learn: Callable[[LearningCall], tuple[Fitted, Any]]
 
     def predict_then_learn(
         self, X: Any, y: Any, *, ids: Any = None, return_ends: bool = False
@@ -62,26 +63,28 @@ class PredictThenLearnMixin:
         ((1, 50), True)
         """
         fitted, labels, ends = self._answered_then_learned(
-            X, y, ids, "predict_then_learn", return_ends
+            X, y, ids, LearningMode.PREDICT_THEN_LEARN, return_ends
         )
         answers = _as_long_as(y, fitted.labels.answers(labels))
         return answers if ends is None else (answers, ends)
 
     def _answered_then_learned(
-        self, X: Any, y: Any, ids: Any, how: str, return_ends: bool
+        self, X: Any, y: Any, ids: Any, mode: LearningMode, return_ends: bool
     ) -> tuple[Fitted, Any, Ends | None]:
-        """What the engine said; of an empty forest, about the rows after the first."""
+        """The engine's answers; those of an empty forest begin with its second row."""
         if return_ends:
             check_is_fitted(
                 self,
                 msg="This %(name)s instance is not fitted yet, and return_ends=True requires a "
                 "fitted forest. Call partial_fit with at least one example first.",
             )
-        fitted, said = self._learn(X, y, ids=ids, how=how, with_ends=return_ends)
+        fitted, answers = self._learn(
+            LearningCall(X, y, ids, mode=mode, with_leaves=return_ends)
+        )
         if not return_ends:
-            return fitted, said, None
-        answers, found = said
-        return fitted, answers, Ends.of_engine(found, fitted.labels)
+            return fitted, answers, None
+        answers, leaves = answers
+        return fitted, answers, Ends.of_engine(leaves, fitted.labels)
 
 
 def _as_long_as(y: Any, answers: NDArray[Any]) -> NDArray[Any]:

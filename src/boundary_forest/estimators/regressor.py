@@ -18,6 +18,7 @@ from boundary_forest.estimators.adaptive import (
 )
 from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryForest
 from boundary_forest.estimators.labels import Targets
+from boundary_forest.estimators.learning_call import LearningCall
 from boundary_forest.estimators.prequential import PredictThenLearnMixin
 
 
@@ -178,7 +179,7 @@ class BoundaryForestRegressor(
         >>> forest.score([[1], [8]], [1.5, 3.0])
         1.0
         """
-        self._learn(X, y, reset=True, ids=ids)
+        self._learn(LearningCall(X, y, ids, reset=True))
         return self
 
     def partial_fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
@@ -205,7 +206,7 @@ class BoundaryForestRegressor(
         >>> forest.partial_fit([[9]], [3.0]).score([[1], [8]], [1.5, 3.0])
         1.0
         """
-        self._learn(X, y, ids=ids)
+        self._learn(LearningCall(X, y, ids))
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:

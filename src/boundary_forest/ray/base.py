@@ -19,6 +19,7 @@ from boundary_forest.estimators.engine_constants import GRAPH
 from boundary_forest.estimators.fitted import Fitted, Forest, Settings
 from boundary_forest.estimators.forgetting import forget_examples
 from boundary_forest.estimators.labels import LabelPolicy
+from boundary_forest.estimators.learning_call import LearningCall, LearningMode
 from boundary_forest.ray.actors import Cluster
 from boundary_forest.ray.checkpoint import DRIVER, Checkpoint, opened
 from boundary_forest.ray.engine import SpreadForest
@@ -280,15 +281,15 @@ class ClusterMixin(BaseBoundaryForest):
     def _local_parameters(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.local().get_params(deep=False)}
 
-    def _learn(self, X: Any, y: Any, *, reset: bool = False, **more: Any) -> tuple[Fitted, Any]:
-        if is_dataset(X):
-            return self._learn_dataset(X, y, reset=reset, **more)
+    def _learn(self, call: LearningCall) -> tuple[Fitted, Any]:
+        if is_dataset(call.X):
+            return self._learn_dataset(call), None
         if self.checkpoint_dir is not None and self._recorder is None:
             self.check_params()
             self._open_checkpoint()
         if self._checkpoint is not None and self._fitted is None:
-            reset = False  # there is nothing to forget
-        result = super()._learn(X, y, reset=reset, **more)
+            call = replace(call, reset=False)  # there is nothing to forget
+        result = super()._learn(call)
         if self._checkpoint is not None and self._checkpoint.n_rows >= self.checkpoint_rows:
             try:
                 self.save_checkpoint()
@@ -301,21 +302,11 @@ class ClusterMixin(BaseBoundaryForest):
                 )
         return result
 
-    def _learn_dataset(
-        self,
-        dataset: Any,
-        y: Any,
-        *,
-        reset: bool,
-        classes: Any = None,
-        ids: Any = None,
-        how: str = "learn",
-        with_ends: bool = False,
-    ) -> tuple[Fitted, Any]:
+    def _learn_dataset(self, call: LearningCall) -> Fitted:
         """Learn a dataset part by part; what was learned before an error stays."""
-        if how != "learn":
+        if call.mode is not LearningMode.LEARN:
             raise TypeError(
-                f"{how} does not accept a Dataset: pass arrays, for example from "
+                f"{call.mode.value} does not accept a Dataset: pass arrays, for example from "
                 "dataset.iter_batches()"
             )
         if self.offline:
@@ -324,11 +315,11 @@ class ClusterMixin(BaseBoundaryForest):
                 "offline=False, or pass arrays"
             )
         progress, n = Progress(), 0
-        options = {} if classes is None else {"classes": classes}
         try:
-            for part in parts_of(dataset, y, ids):
-                self._learn(part.X, part.y, reset=reset, ids=part.ids, **options)
-                reset, options, n = False, {}, n + len(part.X)
+            for part in parts_of(call.X, call.y, call.ids):
+                call = replace(call, X=part.X, y=part.y, ids=part.ids)
+                self._learn(call)
+                call, n = replace(call, reset=False, classes=None), n + len(part.X)
                 progress.add(len(part.X))
         except Exception as error:
             error.add_note(f"{n:,} rows of the dataset were learned before this error and are kept")
@@ -337,7 +328,7 @@ class ClusterMixin(BaseBoundaryForest):
             progress.close()
         if n == 0:
             raise ValueError("X is a Dataset without rows")
-        return self._learned(), None
+        return self._learned()
 
     def _open_checkpoint(self) -> None:
         assert self.checkpoint_dir is not None

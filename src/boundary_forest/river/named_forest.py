@@ -29,7 +29,7 @@ from boundary_forest.estimators.copying import filled
 from boundary_forest.estimators.element_type import LARGEST_INTEGER
 from boundary_forest.estimators.explanation import Explanation, explanation_of
 from boundary_forest.estimators.fitted import Fitted, Forest, Settings, new_engine
-from boundary_forest.estimators.learning import new_labels
+from boundary_forest.estimators.learning_call import new_labels
 from boundary_forest.estimators.turnover import told_stats
 
 if TYPE_CHECKING:

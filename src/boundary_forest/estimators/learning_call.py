@@ -1,0 +1,217 @@
+"""A learning call: checked first, then prepared, recorded if there is a recorder, and then learned.
+
+The engine's ``publish`` is the only commit. What is prepared before it shows nowhere: a new forest
+is assigned once its engine has published something, and of a forest that learns on, nothing but
+what its engine has published counts. So an interrupt, wherever it comes, leaves a forest that has
+learned the first rows of the batch, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from boundary_forest.estimators.batch import Batch
+from boundary_forest.estimators.blocks import is_sparse, joined, row_blocks
+from boundary_forest.estimators.checking import checked_positions, first_positions
+from boundary_forest.estimators.element_type import as_rows, element_type_of
+from boundary_forest.estimators.errors import keeping, naming
+from boundary_forest.estimators.fitted import Fitted, Settings
+from boundary_forest.estimators.ids import as_ids, check_kind, engine_ids, kind_of
+from boundary_forest.estimators.labels import LabelPolicy, NoLabels
+
+
+class LearningMode(Enum):
+    """What is done with the rows of a learning call; the values name the engine's methods."""
+
+    LEARN = "learn"
+    LEARN_OFFLINE = "learn_offline"
+    REPLACE = "replace"
+    PREDICT_THEN_LEARN = "predict_then_learn"
+    ESTIMATE_THEN_LEARN = "estimate_then_learn"
+
+
+_WITH_ANSWERS = (LearningMode.PREDICT_THEN_LEARN, LearningMode.ESTIMATE_THEN_LEARN)
+
+
+@dataclass(frozen=True)
+class LearningCall:
+    """What a learning method was called with, not checked yet.
+
+    Parameters
+    ----------
+    X, y, ids, classes
+        As the user passed them.
+    mode : LearningMode, default=LEARN
+        What is done with the rows.
+    with_leaves : bool, default=False
+        Whether answers come with the leaves of the trees that they were made of.
+    reset : bool, default=False
+        Whether everything learned before is discarded.
+    """
+
+    X: Any
+    y: Any = None
+    ids: Any = None
+    classes: Any = None
+    mode: LearningMode = LearningMode.LEARN
+    with_leaves: bool = False
+    reset: bool = False
+
+
+def checked_batch(estimator: Any, fitted: Fitted | None, call: LearningCall) -> Batch:
+    """Return what a learning call was given, or raise; ``fitted`` is what it continues."""
+    X, y, classes = call.X, call.y, call.classes
+    names: NDArray[Any] | None = None
+    if fitted is None:
+        X, names = first_positions(estimator, X)
+        first, labels = 0, new_labels(estimator)
+    else:
+        X = checked_positions(estimator, X, fitted)
+        first, labels = fitted.engine.seen, fitted.labels
+    element_type = element_type_for(estimator, fitted, X)
+    if is_sparse(X):  # what would not fit is found before the first block is learned
+        as_rows(X.data, element_type)
+    else:
+        X = as_rows(X, element_type)
+    n_rows = X.shape[0]
+    # Retrieval has no labels, and asking for the tags of one row takes longer than checking it.
+    has_labels = not isinstance(labels, NoLabels)
+    if y is None and has_labels and estimator.__sklearn_tags__().target_tags.required:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
+        )
+    with naming("y"):
+        y = labels.checked(y, n_rows)
+    if y is not None and len(y) != n_rows:
+        raise ValueError(f"X has {n_rows} rows but y has {len(y)}")
+    if classes is not None:
+        with naming("classes"):
+            classes = labels.checked(classes, n_rows)
+    ids = None if call.ids is None else as_ids(call.ids, n_rows)
+    return Batch(X, y, ids, classes, names, first, call.mode is LearningMode.REPLACE)
+
+
+def new_labels(estimator: Any) -> LabelPolicy:
+    """Return the policy of labels of an estimator that has learned nothing."""
+    policy: type[LabelPolicy] = estimator.label_policy
+    return policy.from_parameters(vars(estimator))
+
+
+def element_type_for(estimator: Any, fitted: Fitted | None, X: Any) -> str:
+    """Return what positions are kept as, or will be."""
+    if fitted is not None:
+        return fitted.settings.element_type
+    return str(element_type_of(X.dtype) if estimator.dtype == "auto" else estimator.dtype)
+
+
+def check_batch_ids(fitted: Fitted, batch: Batch) -> None:
+    """Refuse ids of another kind than the forest has, and known ones unless they replace."""
+    check_kind(batch.ids, fitted.settings.ids)
+    if batch.ids is not None:
+        fitted.engine.check_ids(engine_ids(batch.ids), batch.replaces)
+
+
+def encoded_labels(
+    estimator: Any, fitted: Fitted | None, batch: Batch
+) -> tuple[NDArray[np.float64], LabelPolicy]:
+    """Return a batch's labels as the engine takes them, and the policy that knows them."""
+    policy = new_labels(estimator) if fitted is None else fitted.labels
+    n_met = 0 if fitted is None else fitted.engine.n_classes
+    with naming("y"):
+        labels, policy = policy.encoded(batch.y, batch.classes, len(batch), n_met)
+    return np.ascontiguousarray(labels), policy
+
+
+def first_settings(estimator: Any, batch: Batch, label_length: int) -> Settings:
+    """Return what the trees of a forest are grown with whose first batch this is."""
+    return Settings.of(
+        vars(estimator),
+        element_type=element_type_for(estimator, None, batch.X),
+        n_features=batch.X.shape[1],
+        label_length=label_length,
+        seed=drawn_seed(estimator.random_state),
+        ids=kind_of(batch.ids),
+    )
+
+
+def drawn_seed(random_state: Any) -> int:
+    """Return the seed that ``random_state`` stands for."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**32, dtype=np.uint64))
+
+
+@dataclass(frozen=True)
+class PreparedBatch:
+    """A batch with all that learning it needs.
+
+    Parameters
+    ----------
+    batch : Batch
+        What is to be learned.
+    fitted : Fitted
+        What the estimator is once some of it was learned.
+    labels : ndarray of shape (n_rows, label_length)
+        The batch's labels as the engine takes them.
+    mode : LearningMode
+        What is done with the rows.
+    with_leaves : bool
+        Whether answers come with leaves.
+    """
+
+    batch: Batch
+    fitted: Fitted
+    labels: NDArray[np.float64]
+    mode: LearningMode
+    with_leaves: bool
+
+
+def train_engine(prepared: PreparedBatch, parts: Iterable[Batch], n_threads: int) -> Any:
+    """Learn the parts of a batch in order, and return the engine's answers, or None.
+
+    A forest that has learned nothing has no answer to its first row, and none is returned.
+    """
+    batch, answers = prepared.batch, []
+    ids = None if batch.ids is None else engine_ids(batch.ids)
+    for part in parts:
+        start = part.first - batch.first
+        for rows in _blocks(prepared, part.X):
+            with keeping(start):
+                block = slice(start, start + len(rows))
+                names = None if ids is None else ids[block]
+                answers.append(_train_block(prepared, rows, block, n_threads, names))
+                start = block.stop
+    return None if answers[0] is None else joined(answers)
+
+
+def _train_block(
+    prepared: PreparedBatch, rows: NDArray[Any], block: slice, n_threads: int, ids: Any
+) -> Any:
+    fitted, labels = prepared.fitted, prepared.labels[block]
+    method = getattr(fitted.engine, prepared.mode.value)
+    if prepared.mode not in _WITH_ANSWERS:
+        return method(rows, labels, n_threads, ids)
+    if fitted.engine.seen == 0:  # the first row of all is learned without an answer
+        fitted.engine.learn(rows[:1], labels[:1], n_threads, None if ids is None else ids[:1])
+        rows, labels, ids = rows[1:], labels[1:], None if ids is None else ids[1:]
+    # All classes of the batch are known by now, and will be met.
+    ranks = fitted.labels.ranks()
+    return method(rows, labels, n_threads, ids, ranks=ranks, with_ends=prepared.with_leaves)
+
+
+def _blocks(prepared: PreparedBatch, X: Any) -> Iterator[NDArray[Any]]:
+    """Return sparse rows by blocks, unless a call that fails half-way must be taken back whole."""
+    settings = prepared.fitted.settings
+    if not is_sparse(X):
+        return iter((as_rows(X, settings.element_type),))
+    functions = (settings.metric, *prepared.fitted.labels.rules.values())
+    whole = prepared.mode is LearningMode.LEARN_OFFLINE or any(map(callable, functions))
+    return row_blocks(X, lambda rows: as_rows(rows, settings.element_type), whole=whole)
