@@ -282,3 +282,36 @@ def test_an_interrupt_keeps_the_published_prefix_and_says_how_far_it_came(n_jobs
     assert 100 < int(seen) < 400_000
     assert f"{int(seen) - 100} of 399900 rows" in note
     assert end == "kept and went on"
+
+
+class RefitsWhenRead:
+    """Ids to search among; while they are checked, the index is fitted again with other ids."""
+
+    def __init__(self, ids, refit):
+        self.ids, self.refit = ids, refit
+
+    def __len__(self):
+        return len(self.ids)
+
+    def __getitem__(self, i):
+        return self.ids[i]
+
+    def __iter__(self):
+        return iter(self.ids)
+
+    def __array__(self, dtype=None, copy=None):
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(self.refit).result(timeout=LONGEST)
+        return np.array(self.ids, dtype=dtype)
+
+
+@pytest.mark.parametrize("method", ["kneighbors", "radius_neighbors"])
+def test_a_search_and_its_options_belong_to_one_forest_even_if_another_thread_fits(method):
+    X = np.arange(8.0)[:, None]
+    index = BoundaryForestNeighbors(random_state=0).fit(X, ids=np.arange(8))
+    texts = [f"row {i}" for i in range(8)]
+    allowed = RefitsWhenRead([6, 7], lambda: index.fit(X, ids=texts))
+    names = getattr(index, method)([[0.0]], 2, return_distance=False, allowed=allowed)
+    assert names.dtype == (np.int64 if method == "kneighbors" else object)
+    assert list(names[0]) == ([6, 7] if method == "kneighbors" else [])
+    assert index.kneighbors([[0.0]], 1, return_distance=False).tolist() == [["row 0"]]

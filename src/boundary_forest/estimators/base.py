@@ -308,8 +308,11 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         >>> forest.stats()["nodes_per_tree"]
         [2, 2]
         """
-        fitted = self._fitted
-        if fitted is None or not fitted.engine.n_forgotten:
+        if self._fitted is not None:
+            self._erase_forgotten(self._fitted)
+
+    def _erase_forgotten(self, fitted: Fitted) -> None:
+        if not fitted.engine.n_forgotten:
             return
         fitted.engine.erase_forgotten(n_threads(self.n_jobs))
         if self._recorder is not None:

@@ -257,7 +257,7 @@ class BoundaryForestClassifier(
         array([[1., 0.],
                [0., 1.]])
         """
-        return _joined(self._query_blocks(X, _shares)[1])
+        return _joined(self._query_blocks(self._require_fitted(), X, _shares))
 
     def predict_proba_then_learn(
         self, X: Any, y: Any, *, ids: Any = None, return_ends: bool = False

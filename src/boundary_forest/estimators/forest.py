@@ -217,7 +217,8 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
         >>> forest.fit([[0], [9]], [1.5, 4.5]).predict([[1], [8]]).tolist()
         [0, 1]
         """
-        fitted, rows = self._query_rows(X)
+        fitted = self._require_fitted()
+        rows = self._query_rows(fitted, X)
         engine, threads = fitted.engine, n_threads(self.n_jobs)
         E = fitted.parameters["estimator"]
         if not callable(E):

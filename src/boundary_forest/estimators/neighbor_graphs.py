@@ -5,19 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
 from boundary_forest.estimators.blocks import joined, slices
 from boundary_forest.estimators.fitted import Fitted
-from boundary_forest.estimators.queries import named_neighbors
+from boundary_forest.estimators.queries import Neighbors, named_neighbors
 
 MODES = ("connectivity", "distance")
 
-Found = tuple[Fitted, NDArray[np.float64], NDArray[np.int64], NDArray[Any]]
 
-
-def neighbors_of_stored(fitted: Fitted, n: int, threads: int, options: dict[str, Any]) -> Found:
+def neighbors_of_stored(fitted: Fitted, n: int, threads: int, options: dict[str, Any]) -> Neighbors:
     """Return the neighbours of every stored example, in order of arrival, without itself."""
     snapshot, found = fitted.engine.snapshot(searched=True), []
     if n >= snapshot.size:
@@ -35,13 +32,12 @@ def neighbors_of_stored(fitted: Fitted, n: int, threads: int, options: dict[str,
         others[others.all(axis=1), -1] = False  # it is hidden behind its own duplicates
         found.append(tuple(part[others].reshape(-1, n) for part in neighbors))
     distances, arrivals, names = joined(found)
-    return fitted, distances, arrivals, names
+    return distances, arrivals, names
 
 
-def graph_of(
-    fitted: Fitted, distances: NDArray[np.float64], arrivals: NDArray[np.int64], mode: str
-) -> csr_matrix:
+def graph_of(fitted: Fitted, neighbors: Neighbors, mode: str) -> csr_matrix:
     """Return neighbours as a sparse matrix whose columns are arrival numbers."""
+    distances, arrivals, _ = neighbors
     n_rows, n_edges = distances.shape
     weights = distances.ravel() if mode == "distance" else np.ones(distances.size)
     starts = np.arange(0, n_rows * n_edges + 1, n_edges)

@@ -21,11 +21,10 @@ from boundary_forest.estimators.labels import NoLabels
 from boundary_forest.estimators.learning_call import LearningCall, LearningMode
 from boundary_forest.estimators.neighbor_graphs import (
     MODES,
-    Found,
     graph_of,
     neighbors_of_stored,
 )
-from boundary_forest.estimators.queries import named_neighbors
+from boundary_forest.estimators.queries import Neighbors, named_neighbors
 from boundary_forest.estimators.searching import as_radius, search_options
 
 
@@ -291,7 +290,9 @@ class BoundaryForestNeighbors(
         (array([[2.]]), array([[0]]))
         """
         n = self.n_neighbors if n_neighbors is None else n_neighbors
-        _, distances, _, names = self._neighbors(X, n, beam=beam, exact=exact, allowed=allowed)
+        distances, _, names = self._neighbors(
+            self._require_fitted(), X, n, beam=beam, exact=exact, allowed=allowed
+        )
         return (distances, names) if return_distance else names
 
     def radius_neighbors(
@@ -338,15 +339,15 @@ class BoundaryForestNeighbors(
         >>> arrivals[0], arrivals[1]
         (array([0, 2]), array([], dtype=int64))
         """
-        radius = as_radius(radius)
-        options = search_options(self._learned(), beam, self.beam, exact=exact, allowed=allowed)
+        radius, fitted = as_radius(radius), self._require_fitted()
+        options = search_options(fitted, beam, self.beam, exact=exact, allowed=allowed)
 
         def query(fitted: Fitted, rows: NDArray[Any], threads: int) -> tuple[NDArray[Any], ...]:
             ends, distances, arrivals, ids = fitted.engine.within(rows, radius, threads, **options)
             names = names_of(ids, arrivals.astype(np.int64, copy=False))
             return _ragged(distances, ends), _ragged(names, ends)
 
-        _, (distances, names) = self._queried(X, query)
+        distances, names = self._queried(fitted, X, query)
         return (distances, names) if return_distance else names
 
     def kneighbors_graph(
@@ -380,7 +381,8 @@ class BoundaryForestNeighbors(
         if mode not in MODES:
             raise ValueError(f"mode must be one of {MODES}, got {mode!r}")
         n = self.n_neighbors if n_neighbors is None else n_neighbors
-        return graph_of(*self._neighbors(X, n)[:3], mode)
+        fitted = self._require_fitted()
+        return graph_of(fitted, self._neighbors(fitted, X, n), mode)
 
     def transform(self, X: Any) -> csr_matrix:
         """Return the neighbours of each query as a sparse graph, like KNeighborsTransformer.
@@ -403,7 +405,8 @@ class BoundaryForestNeighbors(
         >>> index.transform([[3.0]]).toarray()
         array([[0., 0., 2.]])
         """
-        return graph_of(*self._entries(X), self.mode)
+        fitted = self._require_fitted()
+        return graph_of(fitted, self._entries(fitted, X), self.mode)
 
     def fit_transform(self, X: Any, y: Any = None, *, ids: Any = None) -> csr_matrix:
         """Learn from scratch, and return the neighbours of each example as a sparse graph.
@@ -431,61 +434,64 @@ class BoundaryForestNeighbors(
         (6, [0.0, 0.0, 0.0])
         """
         self.fit(X, y, ids=ids)
-        fitted, distances, arrivals = self._entries(X)
+        fitted = self._require_fitted()
+        distances, arrivals, _ = neighbors = self._entries(fitted, X)
         if self.metric != "inner_product":  # by which others may be closer than itself
             own = np.arange(len(arrivals))
             hidden = (arrivals != own[:, None]).all(axis=1)
             for column, itself in ((distances, 0.0), (arrivals, own[hidden])):
                 column[hidden, 1:] = column[hidden, :-1]
                 column[hidden, 0] = itself
-        return graph_of(fitted, distances, arrivals, self.mode)
+        return graph_of(fitted, neighbors, self.mode)
 
     @property
     def n_samples_fit_(self) -> int:
         """Number of examples seen; the graphs have as many columns."""
-        return int(self._learned().engine.seen)
+        return int(self._require_fitted().engine.seen)
 
     @property
     def _n_features_out(self) -> int:
         return self.n_samples_fit_
 
-    def _entries(self, X: Any) -> tuple[Fitted, NDArray[np.float64], NDArray[np.int64]]:
+    def _entries(self, fitted: Fitted, X: Any) -> Neighbors:
         n_entries = as_count(self.n_neighbors) + (self.mode == "distance")
-        n_stored = self.stats()["examples_stored"]
+        n_stored = fitted.engine.stats()["examples_stored"]
         if n_entries > n_stored:
             raise ValueError(
                 f"n_neighbors={self.n_neighbors} with mode={self.mode!r} needs {n_entries} "
                 f"neighbours per row, but only {n_stored} examples are stored: use a smaller "
                 "n_neighbors, or learn more examples first"
             )
-        return self._neighbors(X, n_entries)[:3]
+        return self._neighbors(fitted, X, n_entries)
 
     def _neighbors(
         self,
+        fitted: Fitted,
         X: Any,
         n_neighbors: Any,
         *,
         beam: int | None = None,
         exact: bool = False,
         allowed: Any = None,
-    ) -> Found:
-        n, fitted = as_count(n_neighbors), self._learned()
+    ) -> Neighbors:
+        n = as_count(n_neighbors)
         options = search_options(fitted, beam, self.beam, exact=exact, allowed=allowed)
         if X is None:
             return neighbors_of_stored(fitted, n, n_threads(self.n_jobs), options)
 
-        def query(fitted: Fitted, rows: NDArray[Any], threads: int) -> tuple[NDArray[Any], ...]:
+        def query(fitted: Fitted, rows: NDArray[Any], threads: int) -> Neighbors:
             return named_neighbors(fitted.engine.neighbors(rows, n, threads, **options))
 
-        fitted, (distances, arrivals, names) = self._queried(X, query)
-        return fitted, distances, arrivals, names
+        neighbors: Neighbors = self._queried(fitted, X, query)
+        return neighbors
 
-    def _walked(self) -> Fitted:
+    def _fitted_trees(self) -> Fitted:
         """The trees without what was forgotten, which searches of the graph still go by."""
-        if self._learned().engine.n_forgotten:
+        fitted = self._require_fitted()
+        if fitted.engine.n_forgotten:
             with self.learning_paused():
-                self.erase_forgotten()
-        return self._learned()
+                self._erase_forgotten(fitted)
+        return fitted
 
 
 def _ragged(values: NDArray[Any], ends: NDArray[np.uint64]) -> NDArray[Any]:

@@ -78,9 +78,7 @@ class PredictThenLearnMixin:
                 msg="This %(name)s instance is not fitted yet, and return_ends=True requires a "
                 "fitted forest. Call partial_fit with at least one example first.",
             )
-        fitted, answers = self._learn(
-            LearningCall(X, y, ids, mode=mode, with_leaves=return_ends)
-        )
+        fitted, answers = self._learn(LearningCall(X, y, ids, mode=mode, with_leaves=return_ends))
         if not return_ends:
             return fitted, answers, None
         answers, leaves = answers

@@ -21,27 +21,32 @@ from boundary_forest.estimators.turnover import told_stats
 
 T = TypeVar("T")
 
+# Distances, arrival numbers, and ids if there are some, else arrival numbers again.
+Neighbors = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[Any]]
+
 
 class QueryMixin:
     """Adds queries to an estimator that has ``fitted``, ``n_jobs`` and ``learning_paused``.
 
-    A query reads ``fitted`` once, so that all its parts belong together.
+    A query reads ``fitted`` once, at its start, and passes it on, so that all its parts belong
+    together whatever other threads fit.
     """
 
     fitted: Any
     n_jobs: int | None
     learning_paused: Callable[[], Any]
 
-    def _learned(self) -> Fitted:
+    def _require_fitted(self) -> Fitted:
+        """What a query begins with; NotFittedError if nothing was learned."""
         fitted: Fitted | None = self.fitted
         if fitted is None:
             check_is_fitted(self)
         assert fitted is not None
         return fitted
 
-    def _walked(self) -> Fitted:
-        """What was learned, for those who look at the trees themselves."""
-        return self._learned()
+    def _fitted_trees(self) -> Fitted:
+        """The same for queries that look at the trees themselves."""
+        return self._require_fitted()
 
     def apply(self, X: Any) -> NDArray[np.int64]:
         """Return the arrival number of the example at which each tree ends.
@@ -64,8 +69,8 @@ class QueryMixin:
         >>> forest.apply([[8]])
         array([[1, 1, 1]])
         """
-        self._walked()
-        _, arrivals = self._queried(X, lambda fitted, rows, n: fitted.engine.apply(rows, n))
+        fitted = self._fitted_trees()
+        arrivals = self._queried(fitted, X, lambda fitted, rows, n: fitted.engine.apply(rows, n))
         return np.asarray(arrivals, dtype=np.int64)
 
     def kneighbors(self, X: Any, n_neighbors: int = 5, return_distance: bool = True) -> Any:
@@ -97,20 +102,13 @@ class QueryMixin:
         >>> forest.kneighbors([[8]], 2)
         (array([[1., 8.]]), array([[1, 0]]))
         """
-        _, distances, _, names = self._neighbors(X, n_neighbors)
-        return (distances, names) if return_distance else names
-
-    def _neighbors(
-        self, X: Any, n_neighbors: Any
-    ) -> tuple[Fitted, NDArray[np.float64], NDArray[np.int64], NDArray[Any]]:
-        """Distances, arrival numbers and names of the neighbours, and whose they are."""
         n = as_count(n_neighbors)
 
-        def query(fitted: Fitted, rows: NDArray[Any], threads: int) -> tuple[NDArray[Any], ...]:
+        def query(fitted: Fitted, rows: NDArray[Any], threads: int) -> Neighbors:
             return named_neighbors(fitted.engine.neighbors(rows, n, threads))
 
-        fitted, (distances, arrivals, names) = self._queried(X, query)
-        return fitted, distances, arrivals, names
+        distances, _, names = self._queried(self._require_fitted(), X, query)
+        return (distances, names) if return_distance else names
 
     def explain(self, x: Any) -> Explanation:
         """Explain the prediction for one query.
@@ -139,8 +137,8 @@ class QueryMixin:
         from the stored examples
           #1, label 'b', distance 1: weight 1.00, 2 trees
         """
-        self._walked()
-        fitted, rows = self._query_rows(np.asarray(x)[None] if np.ndim(x) == 1 else x)
+        fitted = self._fitted_trees()
+        rows = self._query_rows(fitted, np.asarray(x)[None] if np.ndim(x) == 1 else x)
         if len(rows) != 1:
             raise ValueError(f"x must be a single row, got {len(rows)} rows")
         return explanation_of(fitted, rows)
@@ -162,7 +160,7 @@ class QueryMixin:
         >>> forest.fit([[0], [9], [5]], ["a", "b", "a"]).trees()
         [(array([0, 1, 2]), array([-1,  0,  1])), (array([1, 0, 2]), array([-1,  1,  1]))]
         """
-        return self._walked().trees()
+        return self._fitted_trees().trees()
 
     def stats(self) -> dict[str, Any]:
         """Return counts of examples, nodes, comparisons and bytes.
@@ -187,7 +185,7 @@ class QueryMixin:
         >>> forest.stats()["examples_seen"]
         2
         """
-        return told_stats(self._learned())
+        return told_stats(self._require_fitted())
 
     def fingerprint(self) -> str:
         """Return a hash of the whole forest: parameters, seed, trees, positions and labels.
@@ -210,39 +208,36 @@ class QueryMixin:
         ... )
         True
         """
-        fitted = self._learned()
+        fitted = self._require_fitted()
         with self.learning_paused():
             return fingerprint_of(fitted)
 
     def _query_blocks(
-        self, X: Any, query: Callable[[Fitted, NDArray[Any], int], T]
-    ) -> tuple[Fitted, list[T]]:
-        """The answers to each block of rows, and the fitted forest that they come from."""
-        fitted = self._learned()
+        self, fitted: Fitted, X: Any, query: Callable[[Fitted, NDArray[Any], int], T]
+    ) -> list[T]:
+        """The answers to each block of rows."""
         X = checked_positions(self, X, fitted)
         threads = n_threads(self.n_jobs)
-        return fitted, [query(fitted, rows, threads) for rows in row_blocks(X, as_queries)]
+        return [query(fitted, rows, threads) for rows in row_blocks(X, as_queries)]
 
     def _queried(
-        self, X: Any, query: Callable[[Fitted, NDArray[Any], int], Any]
-    ) -> tuple[Fitted, Any]:
-        """The answers to all rows as one, and the fitted forest that they come from."""
-        fitted, parts = self._query_blocks(X, query)
-        return fitted, joined(parts)
+        self, fitted: Fitted, X: Any, query: Callable[[Fitted, NDArray[Any], int], Any]
+    ) -> Any:
+        """The answers to all rows as one."""
+        return joined(self._query_blocks(fitted, X, query))
 
     def _predicted(self, X: Any) -> NDArray[Any]:
         """The label that the engine predicts for each row."""
-        fitted, labels = self._queried(X, Fitted.predicted)
-        return fitted.labels.answers(labels)
+        fitted = self._require_fitted()
+        return fitted.labels.answers(self._queried(fitted, X, Fitted.predicted))
 
-    def _query_rows(self, X: Any) -> tuple[Fitted, NDArray[Any]]:
-        """The fitted forest, and X as rows to query it with."""
-        fitted = self._learned()
+    def _query_rows(self, fitted: Fitted, X: Any) -> NDArray[Any]:
+        """X as rows to query the forest with."""
         (rows,) = row_blocks(checked_positions(self, X, fitted), as_queries, whole=True)
-        return fitted, rows
+        return rows
 
 
-def named_neighbors(found: tuple[Any, Any, Any]) -> tuple[NDArray[Any], ...]:
+def named_neighbors(found: tuple[Any, Any, Any]) -> Neighbors:
     """Return the engine's answer as distances, arrival numbers and names."""
     distances, arrivals, ids = found
     arrivals = arrivals.astype(np.int64, copy=False)

@@ -226,7 +226,7 @@ class ClusterMixin(BaseBoundaryForest):
             raise ValueError(
                 "there is nothing to save: checkpoint_dir is None, or nothing has been learned yet"
             )
-        fitted = self._learned()
+        fitted = self._require_fitted()
         engine = spread_engine(fitted)
         checkpoint.save(type(self).__name__, self._local_parameters(), fitted, engine.trees, engine)
 
@@ -328,7 +328,7 @@ class ClusterMixin(BaseBoundaryForest):
             progress.close()
         if n == 0:
             raise ValueError("X is a Dataset without rows")
-        return self._learned()
+        return self._require_fitted()
 
     def _open_checkpoint(self) -> None:
         assert self.checkpoint_dir is not None
