@@ -180,8 +180,8 @@ def one_process(monkeypatch):
     pytest.importorskip("ray")
     from ray_in_one_process import OneProcess
 
-    monkeypatch.setattr("boundary_forest.ray.in_step.Crew", OneProcess)
-    monkeypatch.setattr("boundary_forest.ray.shards.Crew", OneProcess)
+    monkeypatch.setattr("boundary_forest.ray.lockstep.ActorGroup", OneProcess)
+    monkeypatch.setattr("boundary_forest.ray.shards.ActorGroup", OneProcess)
     monkeypatch.setattr(OneProcess, "mortality", 0.0)
     return OneProcess
 

@@ -30,7 +30,7 @@ import numpy as np
 
 import boundary_forest
 from boundary_forest import BoundaryForestClassifier, open_durable
-from boundary_forest.durable import batches, blocks
+from boundary_forest.durable import interruptible_blocks, packing
 
 TRACED = (str(Path(boundary_forest.__file__).parent), contextlib.__file__)
 ROWS, A_FOLDER = 8, 50  # rows of a call; interrupts until another forest is begun
@@ -152,8 +152,8 @@ def interrupted_in(folder: Path, interrupts: int, kind: str, bytecodes: bool) ->
 
 
 def main(interrupts: int, folder: Path, kind: str, *, bytecodes: bool) -> None:
-    blocks.FIRST_ROWS = blocks.MOST_ROWS = 3
-    batches.OPERATION_BYTES = 4 * 3 * 8
+    interruptible_blocks.FIRST_ROWS = interruptible_blocks.MOST_ROWS = 3
+    packing.OPERATION_BYTES = 4 * 3 * 8
     found: Counter[str] = Counter()
     for done in range(0, interrupts, A_FOLDER):
         work = folder / str(done)

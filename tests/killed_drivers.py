@@ -22,7 +22,7 @@ import numpy as np
 from ray_in_one_process import OneProcess
 
 import boundary_forest
-import boundary_forest.ray.in_step
+import boundary_forest.ray.lockstep
 from boundary_forest import ray as on_cluster
 
 BATCH, KILLS = 20, 12
@@ -78,7 +78,7 @@ def killed(folder, kind, after):
 
 
 def main(folder, kind):
-    boundary_forest.ray.in_step.Crew = OneProcess
+    boundary_forest.ray.lockstep.ActorGroup = OneProcess
     chances = random.Random(3)
     for _ in range(KILLS):
         said = killed(folder, kind, chances.uniform(0, 0.25))

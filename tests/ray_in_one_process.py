@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-from boundary_forest.ray.actors import ActorLostError, Crew, Part
+from boundary_forest.ray.actor_group import ActorGroup, ActorLostError, PartialForest
 
 
-class OneProcess(Crew):
+class OneProcess(ActorGroup):
     """The parts of a forest, without Ray; they die as it is set here."""
 
     mortality = 0.0  # the share of calls with which a part dies, before or after it has done them
@@ -15,7 +15,7 @@ class OneProcess(Crew):
     n_deaths = 0
 
     def start(self, i, state):
-        self._actors[i] = Part(*self._made_of, self.trees[i], state)
+        self._actors[i] = PartialForest(*self._made_of, self.trees[i], state)
 
     def check_started(self):
         pass

@@ -3,7 +3,7 @@
 import math
 import random
 
-from boundary_forest.estimators.turnover import Lifetime, Turnover, vote_rule
+from boundary_forest.estimators.lifetime_stats import Lifetime, Turnover, vote_rule
 from boundary_forest.session.class_measures import Bin, ClassScores
 from boundary_forest.session.history import HardExample, History, SessionSnapshot
 from boundary_forest.session.scores import MEASURES

@@ -182,9 +182,9 @@ def test_other_threads_learn_without_touching_signals(classification, tmp_path):
 @pytest.mark.parametrize("rows", [3, 50])
 def test_the_blocks_of_a_call_change_nothing(tmp_path, monkeypatch, rows):
     """Answers before learning, classes that come later, names of features, declared classes."""
-    monkeypatch.setattr("boundary_forest.durable.blocks.FIRST_ROWS", rows)
-    monkeypatch.setattr("boundary_forest.durable.blocks.MOST_ROWS", rows)
-    monkeypatch.setattr("boundary_forest.durable.batches.OPERATION_BYTES", 5 * rows)
+    monkeypatch.setattr("boundary_forest.durable.interruptible_blocks.FIRST_ROWS", rows)
+    monkeypatch.setattr("boundary_forest.durable.interruptible_blocks.MOST_ROWS", rows)
+    monkeypatch.setattr("boundary_forest.durable.packing.OPERATION_BYTES", 5 * rows)
     X = np.random.default_rng(0).integers(0, 9, size=(120, 2)).astype(np.uint8)
     y = np.repeat(["c", "a", "d", "b"], 30)
     plain = BoundaryForestClassifier(n_estimators=3, random_state=0)

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from boundary_forest import BoundaryForestClassifier, BoundaryForestRegressor, open_durable
-from boundary_forest.durable import blocks as durable_blocks
+from boundary_forest.durable import interruptible_blocks
 from boundary_forest.estimators import blocks
 
 CASES = {
@@ -136,7 +136,7 @@ def test_sparse_rows_have_the_ends_of_dense_ones(monkeypatch):
 
 @pytest.mark.parametrize("method", ["predict_then_learn", "predict_proba_then_learn"])
 def test_a_durable_forest_returns_them_too(method, tmp_path, monkeypatch):
-    monkeypatch.setattr(durable_blocks, "FIRST_ROWS", 50)  # so that a call is several blocks
+    monkeypatch.setattr(interruptible_blocks, "FIRST_ROWS", 50)  # so that a call is several blocks
     X, y = stream(BoundaryForestClassifier)
     plain, kept = (forest_of(BoundaryForestClassifier).partial_fit(X[:9], y[:9]) for _ in "12")
     expected = getattr(plain, method)(X[9:], y[9:], return_ends=True)

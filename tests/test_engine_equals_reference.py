@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boundary_forest import _core, reference
-from boundary_forest.estimators.engine_state import trees_in
+from boundary_forest.estimators.engine_constants import trees_in
 
 pytestmark = pytest.mark.kernels
 

@@ -11,7 +11,7 @@ from conftest import state
 from scipy.sparse import csr_matrix
 
 from boundary_forest import BoundaryForestClassifier, open_durable
-from boundary_forest.estimators import Batch
+from boundary_forest.estimators import LearningBatch
 from boundary_forest.files import load_forest, save_forest
 from boundary_forest.frames import FrameModel
 
@@ -91,7 +91,7 @@ def test_feature_names_and_declared_classes_are_recorded():
 
 
 def test_the_head_of_a_batch_is_its_first_rows():
-    batch = Batch(np.eye(4), np.arange(4), np.arange(4) + 9, np.arange(7), None, 11)
+    batch = LearningBatch(np.eye(4), np.arange(4), np.arange(4) + 9, np.arange(7), None, 11)
     head = batch.head(2)
     assert len(head) == 2
     assert head.X.tolist() == np.eye(4)[:2].tolist()

@@ -14,7 +14,7 @@ import boundary_forest
 pytest.importorskip("ray")
 
 from boundary_forest import ray as on_cluster
-from boundary_forest.ray.actors import Part
+from boundary_forest.ray.actor_group import PartialForest
 
 X, Y = load_digits(return_X_y=True)
 X = X.astype(np.uint8)
@@ -124,7 +124,7 @@ def test_actors_that_die_before_their_first_snapshot_are_not_begun_anew(
 def test_a_snapshot_that_cannot_be_saved_is_put_off(tmp_path, one_process, monkeypatch):
     local, spread = classifiers(tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr("boundary_forest.ray.actors.write_part", _full_disk)
+        patched.setattr("boundary_forest.ray.actor_group.write_part", _full_disk)
         with pytest.warns(RuntimeWarning, match="nothing is lost"):
             spread.partial_fit(X[:400], NAMES[:400])
     spread.partial_fit(X[400:410], NAMES[400:410])
@@ -141,7 +141,7 @@ def _full_disk(path, state):
 def test_a_folder_that_nodes_do_not_share_keeps_its_journal(
     stale, tmp_path, one_process, monkeypatch
 ):
-    elsewhere, save = tmp_path / "node", Part.save
+    elsewhere, save = tmp_path / "node", PartialForest.save
     elsewhere.mkdir()
     if stale:  # another forest's, under the same name
         classifiers(elsewhere)[1].partial_fit(X[:20], NAMES[:20]).close()
@@ -151,7 +151,7 @@ def test_a_folder_that_nodes_do_not_share_keeps_its_journal(
         save(part, str(elsewhere / Path(path).name), identity)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Part, "save", on_its_own_disk)
+        patched.setattr(PartialForest, "save", on_its_own_disk)
         for rows in batches(end=400, n=200):
             if rows.stop < 400:
                 spread.partial_fit(X[rows], NAMES[rows])
@@ -171,14 +171,14 @@ def test_a_relative_folder_is_the_drivers_wherever_actors_run(tmp_path, one_proc
     (tmp_path / "driver").mkdir()
     (tmp_path / "actor").mkdir()
     monkeypatch.chdir(tmp_path / "driver")
-    save = Part.save
+    save = PartialForest.save
 
     def in_another_folder(part, *arguments):
         with monkeypatch.context() as patched:
             patched.chdir(tmp_path / "actor")
             save(part, *arguments)
 
-    monkeypatch.setattr(Part, "save", in_another_folder)
+    monkeypatch.setattr(PartialForest, "save", in_another_folder)
     local, spread = classifiers("checkpoint")
     spread.partial_fit(X[:400], NAMES[:400])
     spread.close()
@@ -236,7 +236,7 @@ def test_actors_that_are_killed_come_back(tmp_path, ray_cluster):
     spread.set_params(n_actors=2)
     for number, rows in enumerate(batches(0, 450, 150)):
         if number == 1:
-            ray_cluster.kill(spread.fitted.engine._crew._actors[1])
+            ray_cluster.kill(spread.fitted.engine._group._actors[1])
         spread.partial_fit(X[rows], NAMES[rows])
         local.partial_fit(X[rows], NAMES[rows])
     assert spread.fingerprint() == local.fingerprint()
@@ -251,7 +251,7 @@ def test_an_actor_that_fails_leaves_nothing_of_the_call(
     local, spread = classifiers(tmp_path if with_folder else None, **KINDS[kind])
     for forest in (local, spread):
         forest.partial_fit(X[:200], NAMES[:200])
-    work, calls = Part.learn, []
+    work, calls = PartialForest.learn, []
 
     def fails(self, *arguments):
         calls.append(self)
@@ -260,7 +260,7 @@ def test_an_actor_that_fails_leaves_nothing_of_the_call(
         return work(self, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Part, "learn", fails)
+        patch.setattr(PartialForest, "learn", fails)
         with pytest.raises(MemoryError):
             spread.partial_fit(X[900:910], NAMES[900:910])
     if not with_folder:
@@ -283,7 +283,7 @@ def test_an_actor_that_dies_while_others_forget_does_not_remember(tmp_path, one_
 
     def dies(state):
         spread_out(state)
-        engine._crew._die(1)
+        engine._group._die(1)
 
     engine._spread = dies
     with pytest.raises(on_cluster.ForestLostError, match="forget again"):

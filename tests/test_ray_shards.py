@@ -10,7 +10,7 @@ import boundary_forest
 pytest.importorskip("ray")
 
 from boundary_forest import ray as on_cluster
-from boundary_forest.ray.actors import Part
+from boundary_forest.ray.actor_group import PartialForest
 
 pytestmark = pytest.mark.usefixtures("one_process")
 
@@ -105,7 +105,7 @@ def test_shards_that_failed_to_learn_together_learn_no_more(monkeypatch):
 
 def fail_once(monkeypatch, method):
     """The second part that is asked for it fails, once."""
-    work, calls = getattr(Part, method), []
+    work, calls = getattr(PartialForest, method), []
 
     def fails(self, *arguments):
         calls.append(self)
@@ -113,7 +113,7 @@ def fail_once(monkeypatch, method):
             raise MemoryError("of one actor")
         return work(self, *arguments)
 
-    monkeypatch.setattr(Part, method, fails)
+    monkeypatch.setattr(PartialForest, method, fails)
 
 
 def test_few_examples_filters_and_radii():

@@ -11,7 +11,7 @@ from stream_rows import write
 
 from boundary_forest import load
 from boundary_forest.estimators.adaptive import FOR_TABLES
-from boundary_forest.estimators.fitted import ADAPTIVE_PARAMETERS
+from boundary_forest.estimators.forest_settings import ADAPTIVE_PARAMETERS
 from boundary_forest.frames import FrameModel
 from boundary_forest.session import Session, SessionSettings
 from boundary_forest.sources.row_batch import StreamError

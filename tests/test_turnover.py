@@ -13,7 +13,7 @@ from test_forgetting import LIFETIMES, STREAMS, stream, taught
 
 from boundary_forest import BoundaryForestClassifier, ModelFileError
 from boundary_forest.estimators.engine_constants import STREAM_RULES
-from boundary_forest.estimators.turnover import (
+from boundary_forest.estimators.lifetime_stats import (
     Lifetime,
     Turnover,
     turnover_in,

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from boundary_forest import ModelFileError
 from boundary_forest.estimators.adaptive import most_important
-from boundary_forest.estimators.turnover import Lifetime
+from boundary_forest.estimators.lifetime_stats import Lifetime
 from boundary_forest.files.loading import describe
 
 

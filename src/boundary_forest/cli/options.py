@@ -20,7 +20,7 @@ from boundary_forest.estimators.engine_constants import (
     SHORTEST_LIFETIME,
 )
 from boundary_forest.estimators.errors import JournalError
-from boundary_forest.estimators.lifetimes import checked_lifetimes
+from boundary_forest.estimators.forest_settings import checked_lifetimes
 from boundary_forest.estimators.metrics import ALIASES, canonical
 from boundary_forest.frames.column_errors import ColumnError
 from boundary_forest.frames.columns import MISSING, SCALES

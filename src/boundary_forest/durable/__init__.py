@@ -6,8 +6,8 @@ its snapshots, ``opening.py`` brings it back, ``locking.py`` keeps others out, a
 puts off Ctrl-C.
 """
 
+from boundary_forest.durable.durable_folder import open_durable
 from boundary_forest.durable.learner import DurableForest
 from boundary_forest.durable.locking import FolderLock, reserve
-from boundary_forest.durable.opening import open_durable
 
 __all__ = ["DurableForest", "FolderLock", "open_durable", "reserve"]

@@ -14,16 +14,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from boundary_forest.durable.batches import packed_parts
-from boundary_forest.durable.blocks import Pace, interruptible
+from boundary_forest.durable.interruptible_blocks import BlockPace, interruptible
 from boundary_forest.durable.interrupts import Interrupts
 from boundary_forest.durable.journal import Journal
 from boundary_forest.durable.locking import FolderLock
+from boundary_forest.durable.packing import packed_parts
 from boundary_forest.estimators.base import BaseBoundaryForest
-from boundary_forest.estimators.batch import Batch
+from boundary_forest.estimators.batch import LearningBatch
 from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.errors import JournalError
-from boundary_forest.estimators.forgetting import forget_examples
+from boundary_forest.estimators.ids import forget_examples
 from boundary_forest.files import save_forest, write_model
 from boundary_forest.files.saving import contents_of
 
@@ -78,7 +78,7 @@ class DurableForest:
         self._snapshot_rows = snapshot_rows
         self._snapshot_bytes = snapshot_bytes
         self._interruptible = interruptible  # whether learning may be interrupted at any moment
-        self._pace = Pace()
+        self._pace = BlockPace()
         # Taken in this order: one snapshot at a time; no snapshot begins while a call learns.
         self._saving = threading.Lock()
         self._calling = threading.RLock()
@@ -328,12 +328,12 @@ class DurableForest:
     # Called by the estimator
 
     @contextmanager
-    def recording(self, batch: Batch) -> Iterator[Iterable[Batch]]:
+    def recording(self, batch: LearningBatch) -> Iterator[Iterable[LearningBatch]]:
         """Return a context inside which a batch is learned, after it was written down.
 
         Parameters
         ----------
-        batch : Batch
+        batch : LearningBatch
             What a call was given, checked.
         """
         with Interrupts() as interrupts, self._called():

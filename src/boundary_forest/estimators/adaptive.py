@@ -21,7 +21,7 @@ from boundary_forest.estimators.engine_constants import (
     VOTE_WEIGHTS,
 )
 from boundary_forest.estimators.fitted import Fitted
-from boundary_forest.estimators.lifetimes import checked_lifetimes
+from boundary_forest.estimators.forest_settings import checked_lifetimes
 from boundary_forest.estimators.metrics import canonical
 
 ADAPTIVE_CONSTRAINTS: dict[str, list[Any]] = {

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from boundary_forest.estimators.adaptive import check_adaptive
-from boundary_forest.estimators.batch import Batch, Recorder
+from boundary_forest.estimators.batch import BatchRecorder, LearningBatch
 from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.copying import Parts, put_together, taken_apart
 from boundary_forest.estimators.engine_constants import (
@@ -28,8 +28,9 @@ from boundary_forest.estimators.engine_constants import (
     MOST_CHILDREN,
     MOST_TREES,
 )
-from boundary_forest.estimators.fitted import Fitted, Forest, Settings, new_engine
-from boundary_forest.estimators.forgetting import forget_examples
+from boundary_forest.estimators.fitted import Fitted, Forest, new_engine
+from boundary_forest.estimators.forest_settings import ForestSettings
+from boundary_forest.estimators.ids import forget_examples
 from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.estimators.learning_call import (
     LearningCall,
@@ -41,12 +42,12 @@ from boundary_forest.estimators.learning_call import (
     first_settings,
     train_engine,
 )
+from boundary_forest.estimators.learning_lock import LearningLock
 from boundary_forest.estimators.metrics import ALIASES, engine_metric
 from boundary_forest.estimators.queries import QueryMixin
-from boundary_forest.estimators.turns import Turns
 
 # Of this process and this estimator alone: copies begin without them.
-_NOT_COPIED = ("_fitted", "_recorder", "_turns")
+_NOT_COPIED = ("_fitted", "_recorder", "_learning_lock")
 
 
 PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
@@ -82,7 +83,7 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = PARAMETER_CONSTRAINTS
 
     _fitted: Fitted | None = None
-    _recorder: Recorder | None = None
+    _recorder: BatchRecorder | None = None
 
     def __init__(
         self,
@@ -160,7 +161,7 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
 
     # Learning
 
-    def _new_engine(self, settings: Settings, labels: LabelPolicy) -> Forest:
+    def _new_engine(self, settings: ForestSettings, labels: LabelPolicy) -> Forest:
         """Return the engine that a forest begins to learn with."""
         return new_engine(settings, labels)
 
@@ -180,7 +181,7 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         check_adaptive(vars(self))
 
     def learning_paused(self) -> AbstractContextManager[Any]:
-        """Return a lock: inside, learning calls of other threads wait for their turn.
+        """Return a lock: inside, learning calls of other threads wait.
 
         Examples
         --------
@@ -190,10 +191,14 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         ...     forest.examples_seen == forest.stats()["examples_seen"]
         True
         """
-        turns: Turns = self.__dict__.get("_turns") or self.__dict__.setdefault("_turns", Turns())
-        return turns.taken()
+        # Made when it is first needed; of two threads that make one, both use the first.
+        lock = self.__dict__.get("_learning_lock")
+        if lock is None:
+            lock = self.__dict__.setdefault("_learning_lock", LearningLock())
+        held: AbstractContextManager[Any] = lock.taken()
+        return held
 
-    def record_with(self, recorder: Recorder | None) -> None:
+    def record_with(self, recorder: BatchRecorder | None) -> None:
         """Have every batch written down before it is learned.
 
         From then on ``fit`` is refused, because it would forget what was recorded. Copies and
@@ -201,7 +206,7 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
 
         Parameters
         ----------
-        recorder : Recorder or None
+        recorder : BatchRecorder or None
             Whoever writes batches down; None ends it.
 
         Examples
@@ -221,21 +226,21 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
         """
         self._recorder = recorder
 
-    def learn_batch(self, batch: Batch) -> None:
+    def learn_batch(self, batch: LearningBatch) -> None:
         """Learn a batch that a recorder was given, exactly as it was learned then.
 
         Parameters
         ----------
-        batch : Batch
+        batch : LearningBatch
             What a learning call was given after it was checked.
 
         Examples
         --------
         >>> import numpy as np
         >>> from boundary_forest import BoundaryForestClassifier
-        >>> from boundary_forest.estimators import Batch
+        >>> from boundary_forest.estimators import LearningBatch
         >>> forest = BoundaryForestClassifier()
-        >>> forest.learn_batch(Batch(np.array([[0.0], [9.0]]), np.array(["a", "b"])))
+        >>> forest.learn_batch(LearningBatch(np.array([[0.0], [9.0]]), np.array(["a", "b"])))
         >>> forest.predict([[8.0]]).tolist()
         ['b']
         """
@@ -335,7 +340,12 @@ class BaseBoundaryForest(QueryMixin, BaseEstimator):
             return prepared.fitted, self._train(prepared)
 
     def _prepared(
-        self, fitted: Fitted | None, batch: Batch, mode: LearningMode, *, with_leaves: bool = False
+        self,
+        fitted: Fitted | None,
+        batch: LearningBatch,
+        mode: LearningMode,
+        *,
+        with_leaves: bool = False,
     ) -> PreparedBatch:
         """Return a batch ready to be learned, with an engine of its own if ``fitted`` is None."""
         if fitted is not None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
-class Batch:
+class LearningBatch:
     """Examples that were found fit to be learned.
 
     Parameters
@@ -43,7 +43,7 @@ class Batch:
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
-    def head(self, n: int) -> Batch:
+    def head(self, n: int) -> LearningBatch:
         """Return the batch of the first n rows.
 
         Parameters
@@ -53,7 +53,7 @@ class Batch:
         """
         return self.part(0, n)
 
-    def part(self, begin: int, end: int) -> Batch:
+    def part(self, begin: int, end: int) -> LearningBatch:
         """Return the batch of the rows from ``begin`` up to but not including ``end``.
 
         Only the first part has the declared classes and the feature names.
@@ -70,10 +70,10 @@ class Batch:
         return part if begin == 0 else replace(part, classes=None, feature_names=None)
 
 
-class Recorder(Protocol):
+class BatchRecorder(Protocol):
     """Whoever writes down what a forest is about to learn."""
 
-    def recording(self, batch: Batch) -> AbstractContextManager[Iterable[Batch]]:
+    def recording(self, batch: LearningBatch) -> AbstractContextManager[Iterable[LearningBatch]]:
         """Return a context inside which the batch is learned, block after block.
 
         The context gives the blocks: parts of the batch, in order. Between two of them an interrupt
@@ -82,7 +82,7 @@ class Recorder(Protocol):
 
         Parameters
         ----------
-        batch : Batch
+        batch : LearningBatch
             All that the call is to learn.
         """
 

@@ -13,8 +13,8 @@ from sklearn.utils.validation import validate_data
 from boundary_forest.estimators.blocks import is_sparse, sound_sparse
 from boundary_forest.estimators.element_type import is_checked
 from boundary_forest.estimators.errors import naming
-from boundary_forest.estimators.exactness import check_exact
 from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.lossless import check_exact
 
 
 def checked_positions(estimator: Any, X: Any, fitted: Fitted) -> Any:

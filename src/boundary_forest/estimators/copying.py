@@ -1,4 +1,9 @@
-"""A fitted forest taken apart into plain values, and put together again.
+"""A fitted forest taken apart into plain values, and put together again; and its fingerprint.
+
+A fingerprint is a hash of the settings, a digest of each tree, and a sum over the stored examples.
+A tree's digest is of who came under whom, in order of creation; an example's is of its arrival
+number, position and label. The engine makes both without copying a row, and a sum does not depend
+on where examples lie, so that neither the layout of memory nor the number of machines matters.
 
 Pickles, copies and model files all hold these values, and come back by ``unfilled`` and ``filled``,
 which believe nothing: what does not fit together raises ValueError.
@@ -6,14 +11,18 @@ which believe nothing: what does not fit together raises ValueError.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
 
-from boundary_forest.estimators.fitted import Fitted, Settings, new_engine
+from boundary_forest.estimators.errors import plain
+from boundary_forest.estimators.fitted import Fitted, new_engine
+from boundary_forest.estimators.forest_settings import LATER_PARAMETERS, ForestSettings
 from boundary_forest.estimators.labels import LabelPolicy
+from boundary_forest.estimators.metrics import name_of
 
 
 @dataclass(frozen=True)
@@ -22,7 +31,7 @@ class Parts:
 
     Parameters
     ----------
-    settings : Settings
+    settings : ForestSettings
         What its trees are grown with.
     parameters : dict
         The parameters in use, by the names of the estimator's.
@@ -36,7 +45,7 @@ class Parts:
         The engine's.
     """
 
-    settings: Settings
+    settings: ForestSettings
     parameters: Mapping[str, Any]
     labels: Mapping[str, Any]
     columns: Mapping[str, NDArray[Any]]
@@ -77,3 +86,28 @@ def filled(fitted: Fitted, state: dict[str, Any], *, positions: str) -> Fitted:
     fitted.labels.check_state(state)
     fitted.engine.restore(state, positions)
     return fitted
+
+
+def fingerprint_of(fitted: Fitted) -> str:
+    """Return 32 hexadecimal digits."""
+    settings = dict(vars(fitted.settings)) | fitted.labels.parameters | fitted.labels.rules
+    settings["E"] = fitted.labels.parameters.get("estimator")
+    params = fitted.settings.metric_params or {}
+    settings["metric_params"] = sorted((key, plain(value)) for key, value in params.items())
+    del settings["ids"]  # names of the user's own change no answer
+    for name, value in settings.pop("adaptive").items():
+        if value != LATER_PARAMETERS[name]:  # the paper's forest keeps the hash that it had
+            settings[name] = value
+    trees, examples, adaptation = fitted.engine.digest(fitted.labels.keys())
+    described = [(key, _described(value)) for key, value in sorted(settings.items())]
+    text = repr((described, fitted.engine.seen))
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16)
+    digest.update(trees.tobytes())
+    digest.update(examples.tobytes())
+    if adaptation.any():
+        digest.update(adaptation.tobytes())
+    return digest.hexdigest()
+
+
+def _described(value: Any) -> Any:
+    return name_of(value) if callable(value) else value

@@ -15,10 +15,10 @@ from boundary_forest.estimators.adaptive import (
     named_importances,
 )
 from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.forest_settings import lifetimes_of
 from boundary_forest.estimators.ids import names_of
 from boundary_forest.estimators.labels import ClassLabels, Endings
-from boundary_forest.estimators.lifetimes import lifetimes_of
-from boundary_forest.estimators.turnover import Lifetime, Turnover, turnover_in
+from boundary_forest.estimators.lifetime_stats import Lifetime, Turnover, turnover_in
 
 MOST_EXAMPLES = 10  # that are printed
 

@@ -7,8 +7,7 @@ nothing else does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -16,102 +15,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundary_forest import _core
-from boundary_forest.estimators.engine_state import trees_in
+from boundary_forest.estimators.engine_constants import trees_in
+from boundary_forest.estimators.forest_settings import (
+    LATER_PARAMETERS,
+    TREE_PARAMETERS,
+    ForestSettings,
+    lifetimes_of,
+)
 from boundary_forest.estimators.labels import LabelPolicy
-from boundary_forest.estimators.lifetimes import as_written, lifetimes_of
-from boundary_forest.estimators.metrics import canonical, engine_metric
+from boundary_forest.estimators.metrics import engine_metric
 
 Forest = _core.Forest
 Driver = _core.Driver
 closest = _core.closest
 Tree = tuple[NDArray[np.int64], NDArray[np.int64]]
 
-TREE_PARAMETERS = ("n_estimators", "max_children", "metric", "metric_params")
-
-# Beyond the paper, of the estimators that have labels; and their defaults, which are the paper's.
-ADAPTIVE_PARAMETERS = {
-    "feature_weights": None,
-    "max_samples": None,
-    "weights": "distance",
-    "forgetting": None,
-    "max_stored": None,
-}
-# And of retrieval, with what is the paper's.
-LATER_PARAMETERS = {**ADAPTIVE_PARAMETERS, "search": "paper"}
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the trees were grown with, whatever the estimator's parameters are set to later.
-
-    Parameters
-    ----------
-    n_estimators, max_children, metric, metric_params
-        The estimator's parameters when it began to learn.
-    element_type : str
-        What positions are kept as.
-    n_features, label_length : int
-        Numbers of each position and of each label vector.
-    seed : int
-        The seed.
-    ids : {"none", "int64", "text"}
-        What examples are named by.
-    adaptive : dict
-        The parameters of ``LATER_PARAMETERS`` that the estimator has.
-    """
-
-    n_estimators: int
-    max_children: int | None
-    metric: Any
-    metric_params: dict[str, Any] | None
-    element_type: str
-    n_features: int
-    label_length: int
-    seed: int
-    ids: str = "none"
-    adaptive: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, parameters: Mapping[str, Any], **more: Any) -> Settings:
-        """Return the settings for an estimator with these parameters."""
-        max_children, metric_params = parameters["max_children"], parameters["metric_params"]
-        return cls(
-            n_estimators=int(parameters["n_estimators"]),
-            max_children=None if max_children is None else int(max_children),
-            metric=canonical(parameters["metric"]),
-            metric_params=None if metric_params is None else dict(metric_params),
-            adaptive={
-                name: _WRITTEN[name](parameters[name]) if name in _WRITTEN else parameters[name]
-                for name in LATER_PARAMETERS
-                if name in parameters
-            },
-            **more,
-        )
-
-
-def _weights(value: Any) -> Any:
-    """Return weights as a list of floats."""
-    if value is None or isinstance(value, str):
-        return value
-    return np.asarray(value, dtype=np.float64).tolist()
-
-
-def _whole(value: Any) -> int | None:
-    return None if value is None else int(value)
-
-
-# As JSON has them too.
-_WRITTEN = {"feature_weights": _weights, "forgetting": as_written, "max_stored": _whole}
-
 
 def new_engine(
-    settings: Settings, labels: LabelPolicy, trees: tuple[int, int] | None = None
+    settings: ForestSettings, labels: LabelPolicy, trees: tuple[int, int] | None = None
 ) -> Forest:
     """Return an engine that has learned nothing.
 
     Parameters
     ----------
-    settings : Settings
+    settings : ForestSettings
         What its trees are to be grown with.
     labels : LabelPolicy
         What its labels mean.
@@ -136,12 +63,12 @@ def new_engine(
     )
 
 
-def new_driver(settings: Settings, labels: LabelPolicy) -> Driver:
+def new_driver(settings: ForestSettings, labels: LabelPolicy) -> Driver:
     """Return what decides for engines that hold parts of the trees.
 
     Parameters
     ----------
-    settings : Settings
+    settings : ForestSettings
         Of the whole forest.
     labels : LabelPolicy
         What its labels mean.
@@ -166,7 +93,7 @@ class Fitted:
     ----------
     engine : Forest
         The compiled forest.
-    settings : Settings
+    settings : ForestSettings
         What its trees are grown with.
     labels : LabelPolicy
         What its labels mean.
@@ -175,7 +102,7 @@ class Fitted:
     """
 
     engine: Forest
-    settings: Settings
+    settings: ForestSettings
     labels: LabelPolicy
     feature_names: NDArray[Any] | None = None
 

@@ -1,4 +1,7 @@
-"""External ids: names that the user gives to examples; the engine keeps them with their rows."""
+"""External ids: names that the user gives to examples, and by which examples are forgotten.
+
+The engine keeps them with their rows.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,11 @@ from numpy.typing import NDArray
 
 from boundary_forest.estimators.engine_constants import INT64, NONE, TEXT
 from boundary_forest.estimators.errors import plain
+from boundary_forest.estimators.fitted import Fitted
 
 _LARGEST = np.iinfo(np.int64).max
 _SHOWN = {INT64: "int64", TEXT: "str"}
+MOST_SHOWN = 50  # unknown ids, in a message
 
 
 def as_ids(ids: Any, n_rows: int) -> NDArray[Any]:
@@ -101,3 +106,37 @@ def names_of(ids: Any, arrivals: NDArray[np.int64]) -> NDArray[Any]:
         return id_column(ids).reshape(arrivals.shape)
     integers: NDArray[Any] = ids.view(np.int64)  # which of the C types that is does not matter
     return integers
+
+
+def checked_ids(fitted: Fitted, ids: Any) -> Any:
+    """Return ids as the engine takes them; refuse those of another kind than the forest has."""
+    if fitted.settings.ids == NONE:
+        raise ValueError(
+            "the examples of this forest have no ids: pass ids=... to fit() and partial_fit() to "
+            "use them"
+        )
+    if isinstance(ids, str | bytes):
+        raise TypeError(f"ids must be a list or an array, got {ids!r}")
+    ids = list(ids) if not hasattr(ids, "__len__") else ids
+    if len(ids) == 0:
+        return []
+    array = as_ids(ids, len(ids))
+    check_kind(array, fitted.settings.ids)
+    return engine_ids(array)
+
+
+def forget_examples(fitted: Fitted | None, ids: Any, n_threads: int) -> None:
+    """Forget the examples with these ids; KeyError if some are not known, and none is forgotten."""
+    if fitted is None:
+        raise KeyError("forget() got ids, but nothing has been learned yet")
+    wanted = checked_ids(fitted, ids)
+    if len(wanted) == 0:
+        return
+    unknown = [wanted[i] for i in fitted.engine.forget(wanted, n_threads)]
+    if unknown:
+        shown = ", ".join(repr(plain(one)) for one in unknown[:MOST_SHOWN])
+        more = f" and {len(unknown) - MOST_SHOWN} more" if len(unknown) > MOST_SHOWN else ""
+        raise KeyError(
+            f"forget() got {len(unknown)} unknown id{'s' * (len(unknown) > 1)}: {shown}{more} "
+            "(nothing was removed)"
+        )

@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from boundary_forest.estimators.batch import Batch
+from boundary_forest.estimators.batch import LearningBatch
 from boundary_forest.estimators.blocks import is_sparse, joined, row_blocks
 from boundary_forest.estimators.checking import checked_positions, first_positions
 from boundary_forest.estimators.element_type import as_rows, element_type_of
 from boundary_forest.estimators.errors import keeping, naming
-from boundary_forest.estimators.fitted import Fitted, Settings
+from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.forest_settings import ForestSettings
 from boundary_forest.estimators.ids import as_ids, check_kind, engine_ids, kind_of
 from boundary_forest.estimators.labels import LabelPolicy, NoLabels
 
@@ -66,7 +67,7 @@ class LearningCall:
     reset: bool = False
 
 
-def checked_batch(estimator: Any, fitted: Fitted | None, call: LearningCall) -> Batch:
+def checked_batch(estimator: Any, fitted: Fitted | None, call: LearningCall) -> LearningBatch:
     """Return what a learning call was given, or raise; ``fitted`` is what it continues."""
     X, y, classes = call.X, call.y, call.classes
     names: NDArray[Any] | None = None
@@ -96,7 +97,7 @@ def checked_batch(estimator: Any, fitted: Fitted | None, call: LearningCall) -> 
         with naming("classes"):
             classes = labels.checked(classes, n_rows)
     ids = None if call.ids is None else as_ids(call.ids, n_rows)
-    return Batch(X, y, ids, classes, names, first, call.mode is LearningMode.REPLACE)
+    return LearningBatch(X, y, ids, classes, names, first, call.mode is LearningMode.REPLACE)
 
 
 def new_labels(estimator: Any) -> LabelPolicy:
@@ -112,7 +113,7 @@ def element_type_for(estimator: Any, fitted: Fitted | None, X: Any) -> str:
     return str(element_type_of(X.dtype) if estimator.dtype == "auto" else estimator.dtype)
 
 
-def check_batch_ids(fitted: Fitted, batch: Batch) -> None:
+def check_batch_ids(fitted: Fitted, batch: LearningBatch) -> None:
     """Refuse ids of another kind than the forest has, and known ones unless they replace."""
     check_kind(batch.ids, fitted.settings.ids)
     if batch.ids is not None:
@@ -120,7 +121,7 @@ def check_batch_ids(fitted: Fitted, batch: Batch) -> None:
 
 
 def encoded_labels(
-    estimator: Any, fitted: Fitted | None, batch: Batch
+    estimator: Any, fitted: Fitted | None, batch: LearningBatch
 ) -> tuple[NDArray[np.float64], LabelPolicy]:
     """Return a batch's labels as the engine takes them, and the policy that knows them."""
     policy = new_labels(estimator) if fitted is None else fitted.labels
@@ -130,9 +131,9 @@ def encoded_labels(
     return np.ascontiguousarray(labels), policy
 
 
-def first_settings(estimator: Any, batch: Batch, label_length: int) -> Settings:
+def first_settings(estimator: Any, batch: LearningBatch, label_length: int) -> ForestSettings:
     """Return what the trees of a forest are grown with whose first batch this is."""
-    return Settings.of(
+    return ForestSettings.of(
         vars(estimator),
         element_type=element_type_for(estimator, None, batch.X),
         n_features=batch.X.shape[1],
@@ -155,7 +156,7 @@ class PreparedBatch:
 
     Parameters
     ----------
-    batch : Batch
+    batch : LearningBatch
         What is to be learned.
     fitted : Fitted
         What the estimator is once some of it was learned.
@@ -167,14 +168,14 @@ class PreparedBatch:
         Whether answers come with leaves.
     """
 
-    batch: Batch
+    batch: LearningBatch
     fitted: Fitted
     labels: NDArray[np.float64]
     mode: LearningMode
     with_leaves: bool
 
 
-def train_engine(prepared: PreparedBatch, parts: Iterable[Batch], n_threads: int) -> Any:
+def train_engine(prepared: PreparedBatch, parts: Iterable[LearningBatch], n_threads: int) -> Any:
     """Learn the parts of a batch in order, and return the engine's answers, or None.
 
     A forest that has learned nothing has no answer to its first row, and none is returned.

@@ -19,13 +19,14 @@ from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.ids import names_of
 from boundary_forest.estimators.labels import NoLabels
 from boundary_forest.estimators.learning_call import LearningCall, LearningMode
-from boundary_forest.estimators.neighbor_graphs import (
+from boundary_forest.estimators.queries import Neighbors, named_neighbors
+from boundary_forest.estimators.searching import (
     MODES,
+    as_radius,
     graph_of,
     neighbors_of_stored,
+    search_options,
 )
-from boundary_forest.estimators.queries import Neighbors, named_neighbors
-from boundary_forest.estimators.searching import as_radius, search_options
 
 
 class BoundaryForestNeighbors(

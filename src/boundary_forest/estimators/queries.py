@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from boundary_forest.estimators.blocks import joined, row_blocks
 from boundary_forest.estimators.checking import checked_positions, n_threads
+from boundary_forest.estimators.copying import fingerprint_of
 from boundary_forest.estimators.element_type import as_queries
 from boundary_forest.estimators.errors import as_count
 from boundary_forest.estimators.explanation import Explanation, explanation_of
-from boundary_forest.estimators.fingerprint import fingerprint_of
 from boundary_forest.estimators.fitted import Fitted, Tree
 from boundary_forest.estimators.ids import names_of
-from boundary_forest.estimators.turnover import told_stats
+from boundary_forest.estimators.lifetime_stats import forest_stats
 
 T = TypeVar("T")
 
@@ -185,7 +185,7 @@ class QueryMixin:
         >>> forest.stats()["examples_seen"]
         2
         """
-        return told_stats(self._require_fitted())
+        return forest_stats(self._require_fitted())
 
     def fingerprint(self) -> str:
         """Return a hash of the whole forest: parameters, seed, trees, positions and labels.

@@ -13,14 +13,14 @@ from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.classifier import BoundaryForestClassifier
 from boundary_forest.estimators.engine_constants import LOG_WEIGHTS_PER_OCTAVE
 from boundary_forest.estimators.forest import BoundaryForest
+from boundary_forest.estimators.forest_settings import checked_lifetimes, lifetimes_of
 from boundary_forest.estimators.labels import ClassLabels
-from boundary_forest.estimators.lifetimes import checked_lifetimes, lifetimes_of
+from boundary_forest.estimators.lifetime_stats import Turnover, turnover_of
 from boundary_forest.estimators.neighbors import BoundaryForestNeighbors
 from boundary_forest.estimators.regressor import BoundaryForestRegressor
-from boundary_forest.estimators.turnover import Turnover, turnover_of
 from boundary_forest.files.reading import ModelFile
 from boundary_forest.files.restoring import FRAME, attachments_in, restored
-from boundary_forest.files.values import CALLABLE, column_length, is_named, read_column
+from boundary_forest.files.serialization import CALLABLE, column_length, is_named, read_column
 
 ESTIMATORS: dict[str, type[BaseBoundaryForest]] = {
     kind.__name__: kind

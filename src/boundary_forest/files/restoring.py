@@ -12,18 +12,24 @@ from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.blocks import slices
 from boundary_forest.estimators.copying import Parts, filled, unfilled
 from boundary_forest.estimators.engine_constants import (
+    ELEMENT_TYPE,
     ELEMENT_TYPES,
     LONGEST_WINDOW,
     MOST_SEEN,
+    STATE_ARRAYS,
     STREAM_RULES,
     TABLE_RULES,
 )
-from boundary_forest.estimators.engine_state import ELEMENT_TYPE, STATE_ARRAYS
-from boundary_forest.estimators.fitted import LATER_PARAMETERS, TREE_PARAMETERS, Fitted, Settings
+from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.forest_settings import (
+    LATER_PARAMETERS,
+    TREE_PARAMETERS,
+    ForestSettings,
+)
 from boundary_forest.estimators.ids import as_ids, engine_ids, kind_of
 from boundary_forest.estimators.metrics import engine_metric
 from boundary_forest.files.reading import ModelFile
-from boundary_forest.files.values import column_length, read_column, read_parameters
+from boundary_forest.files.serialization import column_length, read_column, read_parameters
 
 FRAME = "frame"
 _LONGEST_SPREAD = 8  # for each number of a label, and for all of them; the engine knows exactly
@@ -82,7 +88,7 @@ def _fitted(
     window_ids = _ids(file, forest, "window_ids", len(state["window_arrivals"]))
     with file.checking("document"):
         kind(**in_use).check_params()
-        settings = Settings.of(
+        settings = ForestSettings.of(
             in_use,
             element_type=positions.dtype.name,
             n_features=n_features,

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.blocks import slices
 from boundary_forest.estimators.copying import taken_apart
-from boundary_forest.estimators.engine_state import ID_COLUMNS, STATE_ARRAYS
+from boundary_forest.estimators.engine_constants import ID_COLUMNS, STATE_ARRAYS
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.ids import id_column
 from boundary_forest.files.layout import Streamed
-from boundary_forest.files.values import column_arrays, written_parameters
+from boundary_forest.files.serialization import column_arrays, written_parameters
 from boundary_forest.files.writing import write_model
 
 Arrays = dict[str, NDArray[Any] | Streamed]

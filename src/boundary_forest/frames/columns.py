@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from boundary_forest.estimators.element_type import LARGEST_INTEGER
-from boundary_forest.estimators.labels.class_table import as_given
+from boundary_forest.estimators.labels.class_codes import as_given
 from boundary_forest.frames.arrow_columns import as_booleans, as_texts, columns_of
 from boundary_forest.frames.column_errors import Problem
 from boundary_forest.frames.column_kinds import BOOLEAN, NUMBER, TEXT, as_numbers, why_no_number

@@ -19,20 +19,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.durable.batches import packed_parts, unpacked
 from boundary_forest.durable.interrupts import Interrupts
 from boundary_forest.durable.journal import Journal
 from boundary_forest.durable.locking import FolderLock, reserve
-from boundary_forest.estimators.batch import Batch
+from boundary_forest.durable.packing import packed_parts, unpacked
+from boundary_forest.estimators.batch import LearningBatch
 from boundary_forest.estimators.blocks import row_blocks
 from boundary_forest.estimators.element_type import as_rows
-from boundary_forest.estimators.engine_state import VOTE_ARRAYS
+from boundary_forest.estimators.engine_constants import VOTE_ARRAYS
 from boundary_forest.estimators.errors import JournalError
-from boundary_forest.estimators.fitted import Fitted, Settings
+from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.forest_settings import ForestSettings
 from boundary_forest.estimators.ids import engine_ids
 from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.files import ModelFile, ModelFileError, remove_unfinished, write_model
-from boundary_forest.files.values import (
+from boundary_forest.files.serialization import (
     column_arrays,
     read_column,
     read_parameters,
@@ -58,7 +59,7 @@ class Rows(NamedTuple):
     ids: Any
 
 
-class Snapshot(NamedTuple):
+class CheckpointSnapshot(NamedTuple):
     """What the files of a folder hold.
 
     Attributes
@@ -93,7 +94,7 @@ class Checkpoint:
     ----------
     folder : Path
         The folder.
-    latest : Snapshot or None
+    latest : CheckpointSnapshot or None
         The last snapshot that counts.
     """
 
@@ -101,7 +102,7 @@ class Checkpoint:
         folder = folder.absolute()  # actors may run in other folders
         self.folder = folder
         self._seen = seen
-        self.latest: Snapshot | None = None
+        self.latest: CheckpointSnapshot | None = None
         self._lock: FolderLock = reserve(folder)
         self._is_broken = False
         try:
@@ -154,12 +155,12 @@ class Checkpoint:
         self._write(self._document(name, parameters, seed), {})
 
     @contextmanager
-    def recording(self, batch: Batch) -> Iterator[Iterable[Batch]]:
+    def recording(self, batch: LearningBatch) -> Iterator[Iterable[LearningBatch]]:
         """Return a context inside which a batch is learned, after it was written down.
 
         Parameters
         ----------
-        batch : Batch
+        batch : LearningBatch
             What a call was given, checked.
         """
         self._check()
@@ -241,7 +242,9 @@ class Checkpoint:
         for column, values in columns.items():
             arrays |= column_arrays(column, values)
         self._write(document, arrays)
-        self.latest = Snapshot(included, trees, [str(self.folder / name) for name in files], driver)
+        self.latest = CheckpointSnapshot(
+            included, trees, [str(self.folder / name) for name in files], driver
+        )
         engine.is_ahead = False
         self._journal.forget(included)
         self._remove_older(set(files))
@@ -276,7 +279,7 @@ class Checkpoint:
 
     # Reading
 
-    def operations(self, settings: Settings, labels: LabelPolicy) -> Iterator[Rows]:
+    def operations(self, settings: ForestSettings, labels: LabelPolicy) -> Iterator[Rows]:
         """Return what is to be learned after the last snapshot.
 
         Parameters
@@ -297,7 +300,7 @@ class Checkpoint:
                 yield Rows(batch.first + begin, X, targets, ids)
                 begin = end
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[LearningBatch]:
         """Return the batches after the last snapshot as they were given."""
         included = 0 if self.latest is None else self.latest.included
         for recorded in self._journal.after(included):
@@ -312,14 +315,14 @@ class Checkpoint:
             self._remove_older({Path(path).name for path in self.latest.parts})
 
 
-class Opened(NamedTuple):
+class OpenedCheckpoint(NamedTuple):
     """What a driver has left in a folder.
 
     Attributes
     ----------
     parameters : dict
         The estimator's, without those of the cluster.
-    settings : Settings or None
+    settings : ForestSettings or None
         What the trees of the snapshot are grown with; None if there is no snapshot.
     labels : LabelPolicy or None
         What its labels mean.
@@ -328,12 +331,14 @@ class Opened(NamedTuple):
     """
 
     parameters: dict[str, Any]
-    settings: Settings | None = None
+    settings: ForestSettings | None = None
     labels: LabelPolicy | None = None
     feature_names: NDArray[Any] | None = None
 
 
-def opened(checkpoint: Checkpoint, name: str, policy: type[LabelPolicy], names: set[str]) -> Opened:
+def opened(
+    checkpoint: Checkpoint, name: str, policy: type[LabelPolicy], names: set[str]
+) -> OpenedCheckpoint:
     """Return what ``driver.bf`` says, and make its snapshot the checkpoint's latest.
 
     Parameters
@@ -355,19 +360,21 @@ def opened(checkpoint: Checkpoint, name: str, policy: type[LabelPolicy], names: 
             raise file.error(f"it does not belong to {JOURNAL} in the same folder")
         parameters = read_parameters(file, told["parameters"], names, {})
         if told["parts"] is None:
-            return Opened(parameters)
+            return OpenedCheckpoint(parameters)
         checkpoint.latest = _read_snapshot(file, checkpoint.folder)
         checkpoint.forget_included()
         in_use = {**parameters, **told["in_use"]}
         columns = {column: read_column(file, column) for column in told["columns"]}
-        settings = Settings.of(in_use, seed=int(parameters["random_state"]), **told["settings"])
+        settings = ForestSettings.of(
+            in_use, seed=int(parameters["random_state"]), **told["settings"]
+        )
         labels = policy.from_parameters(in_use).loaded(
             told["labels"], columns.__getitem__, settings.label_length
         )
         names_of_features = None
         if told["has_feature_names"]:
             names_of_features = read_column(file, "feature_names")
-        return Opened(parameters, settings, labels, names_of_features)
+        return OpenedCheckpoint(parameters, settings, labels, names_of_features)
 
 
 def check_shared(folder: Path, identity: str) -> None:
@@ -387,10 +394,10 @@ def check_shared(folder: Path, identity: str) -> None:
     )
 
 
-def _read_snapshot(file: ModelFile, folder: Path) -> Snapshot:
+def _read_snapshot(file: ModelFile, folder: Path) -> CheckpointSnapshot:
     told = file.document["checkpoint"]
     driver: State = {name: told["driver"][name] for name in _DRIVER_NUMBERS}
     driver |= {name: file.array(name, "float64") for name in _DRIVER_ARRAYS}
     trees = [(int(first), int(end)) for first, end in told["trees"]]
     parts = [str(folder / Path(name).name) for name in told["parts"]]
-    return Snapshot(int(told["operation"]), trees, parts, driver)
+    return CheckpointSnapshot(int(told["operation"]), trees, parts, driver)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from boundary_forest.estimators import classifier, neighbors, regressor
 from boundary_forest.estimators.engine_constants import PAPER
-from boundary_forest.ray.base import ClusterMixin
+from boundary_forest.ray.cluster_estimator import ClusterMixin
 
 Kind = TypeVar("Kind", bound=type[ClusterMixin])
 

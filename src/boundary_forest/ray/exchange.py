@@ -13,17 +13,17 @@ import numpy as np
 
 from boundary_forest.estimators.engine_constants import GROWING_STEPS
 from boundary_forest.estimators.fitted import Driver
-from boundary_forest.ray.actors import Crew
+from boundary_forest.ray.actor_group import ActorGroup
 
 
 def exchange(
-    crew: Crew, driver: Driver, n_jobs: int, max_stored: int | None, *, offline: bool = False
+    group: ActorGroup, driver: Driver, n_jobs: int, max_stored: int | None, *, offline: bool = False
 ) -> int:
     """Do what is due now, and return how many examples are stored, if that is bounded.
 
     Parameters
     ----------
-    crew : Crew
+    group : ActorGroup
         The actors, all of which have learned as much.
     driver : Driver
         What knows what is due.
@@ -35,50 +35,50 @@ def exchange(
         Whether all was learned offline: no tree is to be grown, and as many are cut as it takes.
     """
     if driver.growing_step and not offline:
-        _grow(crew, driver.growing_step, n_jobs)
+        _grow(group, driver.growing_step, n_jobs)
     if max_stored is None:
         return 0
-    stored, n_cut = n_stored(crew), 0
+    stored, n_cut = n_stored(group), 0
     while stored > max_stored if offline else driver.is_full(stored, n_cut):
-        if not _cut_oldest(crew, n_jobs):
+        if not _cut_oldest(group, n_jobs):
             break
-        stored, n_cut = n_stored(crew), n_cut + 1
+        stored, n_cut = n_stored(group), n_cut + 1
     return stored
 
 
-def n_stored(crew: Crew) -> int:
+def n_stored(group: ActorGroup) -> int:
     """Return how many examples are stored, each counted once."""
-    return len(np.unique(np.concatenate(crew.ask("stored"))))
+    return len(np.unique(np.concatenate(group.ask("stored"))))
 
 
-def _cut_oldest(crew: Crew, n_jobs: int) -> bool:
+def _cut_oldest(group: ActorGroup, n_jobs: int) -> bool:
     """Cut the tree that has the oldest example; those that answer come first, by place."""
     found = [
         (oldest[0], not oldest[1], oldest[2], actor)
-        for actor, oldest in enumerate(crew.ask("call", "oldest"))
+        for actor, oldest in enumerate(group.ask("call", "oldest"))
         if oldest is not None
     ]
     if not found:
         return False
     _, growing, place, actor = min(found)
-    crew.ask("call", "cut", place, not growing, n_jobs, only=[actor])
+    group.ask("call", "cut", place, not growing, n_jobs, only=[actor])
     return True
 
 
-def _grow(crew: Crew, step: int, n_jobs: int) -> None:
+def _grow(group: ActorGroup, step: int, n_jobs: int) -> None:
     """Have trees grown anew from what all actors store; rows go from actor to actor."""
-    wanting = [i for i, places in enumerate(crew.ask("call", "places_to_grow")) if places]
+    wanting = [i for i, places in enumerate(group.ask("call", "places_to_grow")) if places]
     shared: list[Any] = []
     if wanting:
         known = np.empty(0, dtype=np.uint64)
-        for i, stored in enumerate(crew.ask("stored")):
-            ((_, new),) = crew.submit("call", "examples", np.setdiff1d(stored, known), only=[i])
+        for i, stored in enumerate(group.ask("stored")):
+            ((_, new),) = group.submit("call", "examples", np.setdiff1d(stored, known), only=[i])
             shared.append(new)
             known = np.union1d(known, stored)
     # With the last step, all that were grown take over.
-    growing = range(len(crew)) if step == GROWING_STEPS else wanting
+    growing = range(len(group)) if step == GROWING_STEPS else wanting
     pending = []
     for i in growing:
         others = shared[:i] + shared[i + 1 :] if i in wanting else []
-        pending += crew.submit("grow", n_jobs, *others, only=[i])
-    crew.results(pending)
+        pending += group.submit("grow", n_jobs, *others, only=[i])
+    group.results(pending)

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from boundary_forest.estimators.fitted import closest
 from boundary_forest.estimators.ids import taken_ids
-from boundary_forest.ray.actors import Crew
+from boundary_forest.ray.actor_group import ActorGroup
 
 # As the engine's ``within`` returns it: where each row's end, distances, arrivals and ids.
-Found = tuple[NDArray[np.uint64], NDArray[np.float64], NDArray[np.uint64], Any]
+RadiusNeighbors = tuple[NDArray[np.uint64], NDArray[np.float64], NDArray[np.uint64], Any]
 
 
-def merged(parts: Sequence[Any], n: int | None) -> Found:
+def merged(parts: Sequence[Any], n: int | None) -> RadiusNeighbors:
     """Return the n closest of the candidates of several engines, or all, each once for a row."""
     ends, reduced, distances, arrivals, ids = zip(*parts, strict=True)
     numbers = np.concatenate(arrivals)
@@ -28,12 +28,14 @@ def merged(parts: Sequence[Any], n: int | None) -> Found:
     return ends_of_all, np.concatenate(distances)[which], numbers[which], taken_ids(ids, which)
 
 
-def n_found(found: Found) -> NDArray[np.int64]:
+def n_found(found: RadiusNeighbors) -> NDArray[np.int64]:
     """Return how many examples were found for each row."""
     return np.asarray(np.diff(found[0], prepend=np.uint64(0)), dtype=np.int64)
 
 
-def as_tables(found: Found, n: int) -> tuple[NDArray[np.float64], NDArray[np.uint64], Any]:
+def as_tables(
+    found: RadiusNeighbors, n: int
+) -> tuple[NDArray[np.float64], NDArray[np.uint64], Any]:
     """Return n neighbours of each row, as the engine's ``neighbors`` does."""
     ends, distances, arrivals, ids = found
     shape = (len(ends), n)
@@ -42,7 +44,7 @@ def as_tables(found: Found, n: int) -> tuple[NDArray[np.float64], NDArray[np.uin
 
 
 def merged_neighbors(
-    crew: Crew,
+    group: ActorGroup,
     asked: Sequence[int] | None,
     rows: NDArray[Any],
     n: int,
@@ -53,7 +55,7 @@ def merged_neighbors(
 
     Parameters
     ----------
-    crew : Crew
+    group : ActorGroup
         The actors.
     asked : list of int or None
         Those to ask; None is all.
@@ -68,14 +70,14 @@ def merged_neighbors(
     """
 
     def candidates(rows: NDArray[Any], **options: Any) -> list[Any]:
-        queries = crew.put(rows)
-        return crew.ask("call", "candidates", queries, n, None, n_jobs, only=asked, **options)
+        queries = group.put(rows)
+        return group.ask("call", "candidates", queries, n, None, n_jobs, only=asked, **options)
 
     parts = candidates(rows, **options)
     found = merged(parts, n)
     few = np.flatnonzero(n_found(found) < n)
     if len(few):
-        _check_enough(crew, asked, n, options)
+        _check_enough(group, asked, n, options)
         # Where too few were compared, all that is stored is: for these rows alone.
         for part in candidates(rows[few], **{**options, "exact": True}):
             counts = np.zeros(len(rows), dtype=np.uint64)
@@ -86,29 +88,31 @@ def merged_neighbors(
 
 
 def merged_within(
-    crew: Crew,
+    group: ActorGroup,
     asked: Sequence[int] | None,
     rows: NDArray[Any],
     radius: float,
     n_jobs: int,
     options: dict[str, Any],
-) -> Found:
+) -> RadiusNeighbors:
     """Return what the engine's ``within`` returns, of all trees; parameters as above."""
-    queries = crew.put(rows)
-    parts = crew.ask("call", "candidates", queries, None, radius, n_jobs, only=asked, **options)
+    queries = group.put(rows)
+    parts = group.ask("call", "candidates", queries, None, radius, n_jobs, only=asked, **options)
     return merged(parts, None)
 
 
-def _check_enough(crew: Crew, asked: Sequence[int] | None, n: int, how: dict[str, Any]) -> None:
+def _check_enough(
+    group: ActorGroup, asked: Sequence[int] | None, n: int, how: dict[str, Any]
+) -> None:
     """Raise the engine's error if there are fewer than n examples to choose from."""
     is_filtered = how.get("mask") is not None or how.get("ids") is not None
-    stored = np.unique(np.concatenate(crew.ask("stored", only=asked)))
+    stored = np.unique(np.concatenate(group.ask("stored", only=asked)))
     if how.get("mask") is not None:
         mask = how["mask"]
         stored = stored[stored < len(mask)]  # more may have arrived since it was made
         stored = stored[mask[stored] != 0]
     if how.get("ids") is not None:
-        named = crew.ask("known", how["ids"], only=asked)
+        named = group.ask("known", how["ids"], only=asked)
         stored = np.unique(np.concatenate(named))
     if n > len(stored):
         raise too_few(len(stored), n, is_filtered=is_filtered)

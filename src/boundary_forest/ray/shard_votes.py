@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.estimators.fitted import Forest, Settings, new_driver
+from boundary_forest.estimators.fitted import Forest, new_driver
+from boundary_forest.estimators.forest_settings import ForestSettings
 from boundary_forest.estimators.labels import LabelPolicy
-from boundary_forest.ray.actors import Cluster
+from boundary_forest.ray.actor_group import Cluster
 from boundary_forest.ray.shards import ShardedIndex
 
 
@@ -28,7 +29,7 @@ class ShardedForest(ShardedIndex):
 
     Parameters
     ----------
-    settings : Settings
+    settings : ForestSettings
         Of every shard.
     labels : LabelPolicy
         What labels mean.
@@ -36,7 +37,7 @@ class ShardedForest(ShardedIndex):
         The actors, one for each shard.
     """
 
-    def __init__(self, settings: Settings, labels: LabelPolicy, cluster: Cluster) -> None:
+    def __init__(self, settings: ForestSettings, labels: LabelPolicy, cluster: Cluster) -> None:
         self._driver = new_driver(settings, labels)
         self._are_classes = labels.rules["estimator"] == "shepard_vote"
         self._is_uniform = settings.adaptive.get("weights") == "uniform"
@@ -84,7 +85,7 @@ class ShardedForest(ShardedIndex):
             if ranks is not None and len(ranks) < n_classes:
                 return None
             width = max(n_classes, len(ranks)) if self._are_classes else 0
-            queries = self._crew.put(rows)
+            queries = self._group.put(rows)
             parts = self._ask("sums", queries, n_jobs, width, self._is_uniform)
         told = [part for part in parts if part is not None]
         sums, at_zero, equally = (sum(part[j] for part in told) for j in range(3))

@@ -18,13 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundary_forest.durable.interrupts import Interrupts
-from boundary_forest.estimators.fitted import Forest, Settings, new_engine
+from boundary_forest.estimators.fitted import Forest, new_engine
+from boundary_forest.estimators.forest_settings import ForestSettings
 from boundary_forest.estimators.ids import id_column, taken_ids
 from boundary_forest.estimators.labels import LabelPolicy
-from boundary_forest.ray.actors import ActorLostError, Cluster, Crew
+from boundary_forest.ray.actor_group import ActorGroup, ActorLostError, Cluster
 from boundary_forest.ray.checkpoint import ForestLostError
 from boundary_forest.ray.gathering import Gathered, joined_stats
-from boundary_forest.ray.retrieval import Found, as_tables, merged, n_found, too_few
+from boundary_forest.ray.retrieval import RadiusNeighbors, as_tables, merged, n_found, too_few
 from boundary_forest.ray.states import State
 
 
@@ -33,7 +34,7 @@ class ShardedIndex:
 
     Parameters
     ----------
-    settings : Settings
+    settings : ForestSettings
         Of every shard.
     labels : LabelPolicy
         That of retrieval.
@@ -48,7 +49,7 @@ class ShardedIndex:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ForestSettings,
         labels: LabelPolicy,
         cluster: Cluster,
         state: State | None = None,
@@ -57,7 +58,7 @@ class ShardedIndex:
         self._lock = threading.RLock()
         self.seen = 0
         n = cluster.count()
-        self._crew = Crew(cluster, settings, labels, [None] * n, [None] * n)
+        self._group = ActorGroup(cluster, settings, labels, [None] * n, [None] * n)
         if state is not None:
             self.learn(state["positions"], state["labels"], 1, state["ids"])
 
@@ -81,17 +82,17 @@ class ShardedIndex:
 
     def _ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
         with self._whole():
-            return self._crew.ask(method, *arguments, **options)
+            return self._group.ask(method, *arguments, **options)
 
     def learn(
         self, rows: NDArray[Any], labels: NDArray[np.float64], n_jobs: int, ids: Any = None
     ) -> None:
         """Learn rows, each in its shard."""
-        crew, n = self._crew, len(self._crew)
+        group, n = self._group, len(self._group)
         with Interrupts(), self._whole():
-            shared = (n, crew.put(rows), crew.put(labels), n_jobs, ids)
+            shared = (n, group.put(rows), group.put(labels), n_jobs, ids)
             try:
-                crew.ask_each(
+                group.ask_each(
                     "learn_share", [((shard - self.seen) % n, *shared) for shard in range(n)]
                 )
             except ActorLostError:
@@ -166,15 +167,15 @@ class ShardedIndex:
         radius: float | None,
         n_jobs: int,
         options: dict[str, Any],
-    ) -> Found:
-        crew, own = self._crew, dict(options)
+    ) -> RadiusNeighbors:
+        group, own = self._group, dict(options)
         with self._whole():
-            arguments, pending = ("candidates", crew.put(rows), n, radius, n_jobs), []
-            for shard in range(len(crew)):
+            arguments, pending = ("candidates", group.put(rows), n, radius, n_jobs), []
+            for shard in range(len(group)):
                 if options.get("mask") is not None:
-                    own["mask"] = np.ascontiguousarray(options["mask"][shard :: len(crew)])
-                pending += crew.submit("call", *arguments, only=[shard], **own)
-            parts = crew.results(pending)
+                    own["mask"] = np.ascontiguousarray(options["mask"][shard :: len(group)])
+                pending += group.submit("call", *arguments, only=[shard], **own)
+            parts = group.results(pending)
         return merged(
             [
                 (*found, self._arrivals(shard, arrivals), ids)
@@ -185,7 +186,7 @@ class ShardedIndex:
 
     def _arrivals(self, shard: int, arrivals: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return arrival numbers, given those in a shard."""
-        return arrivals * np.uint64(len(self._crew)) + np.uint64(shard)
+        return arrivals * np.uint64(len(self._group)) + np.uint64(shard)
 
     def apply(self, rows: NDArray[Any], n_jobs: int) -> NDArray[np.uint64]:
         """Refuse: every shard has trees of its own."""
@@ -236,7 +237,7 @@ class ShardedIndex:
     def stop(self) -> None:
         """End all actors."""
         with self._lock:
-            self._crew.stop()
+            self._group.stop()
 
 
 def _has_other_trees() -> NotImplementedError:

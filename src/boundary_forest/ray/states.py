@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.estimators.engine_state import (
+from boundary_forest.estimators.engine_constants import (
     ID_COLUMNS,
     NUMBERS,
     STATE_ARRAYS,
@@ -23,7 +23,7 @@ from boundary_forest.estimators.engine_state import (
 )
 from boundary_forest.estimators.ids import engine_ids, id_column
 from boundary_forest.files import ModelFile, write_model
-from boundary_forest.files.values import column_arrays, column_length, read_column
+from boundary_forest.files.serialization import column_arrays, column_length, read_column
 
 State = dict[str, Any]
 Trees = tuple[int, int]  # from the first up to but not including the second

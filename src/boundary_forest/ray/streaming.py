@@ -17,7 +17,7 @@ BATCH_ROWS = 4096
 SHOWN_EVERY = 0.5  # seconds
 
 
-class Part(NamedTuple):
+class DatasetPart(NamedTuple):
     """A part of a dataset, as learning calls take it."""
 
     X: Any
@@ -33,7 +33,7 @@ def is_dataset(X: Any) -> bool:
     )
 
 
-def parts_of(dataset: Any, y: Any, ids: Any, rows: int = BATCH_ROWS) -> Iterator[Part]:
+def parts_of(dataset: Any, y: Any, ids: Any, rows: int = BATCH_ROWS) -> Iterator[DatasetPart]:
     """Return a dataset in order, part by part.
 
     Parameters
@@ -69,7 +69,7 @@ def parts_of(dataset: Any, y: Any, ids: Any, rows: int = BATCH_ROWS) -> Iterator
             targets = batch[y]
         elif labels:
             targets = np.column_stack([batch[name] for name in labels])
-        yield Part(_positions(features), targets, None if ids is None else batch[ids])
+        yield DatasetPart(_positions(features), targets, None if ids is None else batch[ids])
 
 
 def _positions(features: dict[str, Any]) -> Any:
@@ -86,7 +86,7 @@ def _positions(features: dict[str, Any]) -> Any:
     return pd.DataFrame(features, copy=False)
 
 
-class Progress:
+class LearningProgress:
     """A line that tells how far learning has come, if someone watches."""
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from boundary_forest.estimators.engine_constants import STREAM_RULES
-from boundary_forest.estimators.turnover import Lifetime, Turnover, vote_rule
+from boundary_forest.estimators.lifetime_stats import Lifetime, Turnover, vote_rule
 from boundary_forest.report.charts import SIDE, Chart, Curve, line_chart
 from boundary_forest.report.formatting import count, counted, number, percent, short
 from boundary_forest.session.history import SessionSnapshot

@@ -14,10 +14,10 @@ from river import base
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.classifier import BoundaryForestClassifier as SklearnClassifier
 from boundary_forest.estimators.explanation import Explanation
-from boundary_forest.estimators.labels.class_table import as_labels
-from boundary_forest.river.adaptive import AdaptiveRiverForest
-from boundary_forest.river.base import check_lengths
+from boundary_forest.estimators.labels.class_codes import as_labels
+from boundary_forest.river.adaptive_river_forest import AdaptiveRiverForest
 from boundary_forest.river.named_forest import NamedForest
+from boundary_forest.river.river_forest import check_lengths
 
 if TYPE_CHECKING:
     import pandas as pd

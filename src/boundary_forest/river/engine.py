@@ -12,7 +12,7 @@ from river.neighbors.base import BaseNN, FunctionWrapper
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.explanation import Explanation
 from boundary_forest.estimators.neighbors import BoundaryForestNeighbors as SklearnNeighbors
-from boundary_forest.river.base import RiverForest
+from boundary_forest.river.river_forest import RiverForest
 
 
 class BoundaryForestEngine(RiverForest, BaseNN):

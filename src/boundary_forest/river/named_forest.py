@@ -28,9 +28,10 @@ from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.copying import filled
 from boundary_forest.estimators.element_type import LARGEST_INTEGER
 from boundary_forest.estimators.explanation import Explanation, explanation_of
-from boundary_forest.estimators.fitted import Fitted, Forest, Settings, new_engine
+from boundary_forest.estimators.fitted import Fitted, Forest, new_engine
+from boundary_forest.estimators.forest_settings import ForestSettings
 from boundary_forest.estimators.learning_call import new_labels
-from boundary_forest.estimators.turnover import told_stats
+from boundary_forest.estimators.lifetime_stats import forest_stats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -213,7 +214,7 @@ class NamedForest:
 
     def stats(self) -> dict[str, Any]:
         """What was learned and what it cost."""
-        return told_stats(Fitted(self._engine, self._settings(), new_labels(self._estimator)))
+        return forest_stats(Fitted(self._engine, self._settings(), new_labels(self._estimator)))
 
     @property
     def n_bytes(self) -> int:
@@ -227,8 +228,8 @@ class NamedForest:
             self._engine.widen(columns.width)
         self.columns = columns
 
-    def _settings(self) -> Settings:
-        return Settings.of(
+    def _settings(self) -> ForestSettings:
+        return ForestSettings.of(
             vars(self._estimator),
             element_type=ELEMENT_TYPE,
             n_features=self.columns.width,

@@ -10,9 +10,9 @@ from river import base
 
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.regressor import BoundaryForestRegressor as SklearnRegressor
-from boundary_forest.river.adaptive import AdaptiveRiverForest
-from boundary_forest.river.base import check_lengths
+from boundary_forest.river.adaptive_river_forest import AdaptiveRiverForest
 from boundary_forest.river.named_forest import number, numbers
+from boundary_forest.river.river_forest import check_lengths
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from boundary_forest.estimators.turnover import Turnover
+from boundary_forest.estimators.lifetime_stats import Turnover
 from boundary_forest.session.class_measures import Bin, ClassScore
 from boundary_forest.session.quality_curve import QualityPoint
 from boundary_forest.session.vote_breakdown import VoteBreakdown

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from boundary_forest.durable import DurableForest
-from boundary_forest.estimators.turnover import turnover_in
+from boundary_forest.estimators.lifetime_stats import turnover_in
 from boundary_forest.frames.arrow_columns import as_table
 from boundary_forest.frames.column_errors import listed
 from boundary_forest.frames.columns import CLASSIFY

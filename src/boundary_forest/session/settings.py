@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from boundary_forest.estimators.adaptive import FOR_STREAMS, FOR_TABLES
-from boundary_forest.estimators.fitted import ADAPTIVE_PARAMETERS
+from boundary_forest.estimators.forest_settings import ADAPTIVE_PARAMETERS
 from boundary_forest.frames.column_kinds import NUMBER, TEXT
 from boundary_forest.frames.column_options import ColumnOptions
 from boundary_forest.frames.columns import Columns

@@ -6,7 +6,7 @@ the policies of classification, of regression and the general form, and of retri
 
 from boundary_forest.estimators.labels.absent import NoLabels
 from boundary_forest.estimators.labels.classes import ClassLabels
-from boundary_forest.estimators.labels.numbers import LabelVectors, Node, Targets
+from boundary_forest.estimators.labels.label_vectors import LabelVectors, Node, Targets
 from boundary_forest.estimators.labels.policy import Endings, LabelPolicy
 
 __all__ = ["ClassLabels", "Endings", "LabelPolicy", "LabelVectors", "NoLabels", "Node", "Targets"]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.estimators.labels.policy import Columns, Endings
+from boundary_forest.estimators.labels.policy import Endings, LabelColumns
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class NoLabels:
         """Return None: there is nothing that needs a key."""
         return
 
-    def saved(self, n_met: int) -> tuple[dict[str, Any], Columns]:
+    def saved(self, n_met: int) -> tuple[dict[str, Any], LabelColumns]:
         """Return nothing to save."""
         return {}, {}
 

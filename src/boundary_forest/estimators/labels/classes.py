@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundary_forest.estimators.errors import naming
-from boundary_forest.estimators.labels.class_table import ClassTable, as_labels
-from boundary_forest.estimators.labels.policy import Columns, Endings
+from boundary_forest.estimators.labels.class_codes import ClassCodes, as_labels
+from boundary_forest.estimators.labels.policy import Endings, LabelColumns
 
 
 class Codes:
     """The classes and codes of one engine; learning replaces the table by one that has more."""
 
-    def __init__(self, table: ClassTable) -> None:
+    def __init__(self, table: ClassCodes) -> None:
         self.table = table
 
 
@@ -41,7 +41,7 @@ class ClassLabels:
         Codes below it show even if no example has them, because ``classes=`` named them.
     """
 
-    codes: Codes = field(default_factory=lambda: Codes(ClassTable.empty()))
+    codes: Codes = field(default_factory=lambda: Codes(ClassCodes.empty()))
     n_declared: int = 0
 
     parameter_names: ClassVar[tuple[str, ...]] = ()
@@ -65,7 +65,7 @@ class ClassLabels:
         """Return the classes to show, sorted, where the engine has met ``n_met``."""
         return self.shown_table(n_met).classes
 
-    def shown_table(self, n_met: int) -> ClassTable:
+    def shown_table(self, n_met: int) -> ClassCodes:
         """Return the table of these classes."""
         return self.codes.table.first(max(n_met, self.n_declared))
 
@@ -123,7 +123,7 @@ class ClassLabels:
             keys[code] = int.from_bytes(digest.digest(), "little")
         return keys
 
-    def saved(self, n_met: int) -> tuple[dict[str, Any], Columns]:
+    def saved(self, n_met: int) -> tuple[dict[str, Any], LabelColumns]:
         """Return the classes that show, and their codes."""
         table = self.shown_table(n_met)
         return {}, {"classes": table.classes, "class_codes": table.codes.astype(np.int64)}
@@ -132,7 +132,7 @@ class ClassLabels:
         self, document: Mapping[str, Any], column: Callable[[str], NDArray[Any]], label_length: int
     ) -> Self:
         """Return the policy with the classes of a file or a copy, each of which shows."""
-        table = ClassTable(column("classes"), column("class_codes"))
+        table = ClassCodes(column("classes"), column("class_codes"))
         return replace(self, codes=Codes(table), n_declared=len(table.classes))
 
     def check_state(self, state: Mapping[str, Any]) -> None:

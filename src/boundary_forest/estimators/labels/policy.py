@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-Columns = dict[str, NDArray[Any]]
+LabelColumns = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class LabelPolicy(Protocol):
         None if label vectors speak for themselves.
         """
 
-    def saved(self, n_met: int) -> tuple[dict[str, Any], Columns]:
+    def saved(self, n_met: int) -> tuple[dict[str, Any], LabelColumns]:
         """Return what a file or a copy must hold: values for its document, and columns."""
 
     def loaded(

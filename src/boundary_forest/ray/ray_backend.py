@@ -22,12 +22,12 @@ from boundary_forest.estimators.blocks import joined
 from boundary_forest.estimators.fitted import Forest, new_engine
 from boundary_forest.ray.exchange import exchange, n_stored
 from boundary_forest.ray.gathering import Gathered, composed_digest, joined_paths, joined_stats
-from boundary_forest.ray.in_step import Ends, InStep, side_by_side
+from boundary_forest.ray.lockstep import Ends, Lockstep, side_by_side
 from boundary_forest.ray.retrieval import merged_neighbors, merged_within
 from boundary_forest.ray.states import State, merged
 
 
-class SpreadForest(InStep):
+class SpreadForest(Lockstep):
     """The engine's methods that estimators call, for the trees of all actors."""
 
     # Learning
@@ -96,10 +96,10 @@ class SpreadForest(InStep):
         """Learn all rows at once, each tree in an order of its own."""
 
         def learn() -> None:
-            crew, driver = self._crew, self._driver
-            crew.ask("call", "learn_offline", crew.put(rows), crew.put(labels), n_jobs, ids)
+            group, driver = self._group, self._driver
+            group.ask("call", "learn_offline", group.put(rows), group.put(labels), n_jobs, ids)
             driver.learn_offline(labels)
-            self._stored = exchange(crew, driver, n_jobs, self._max_stored, offline=True)
+            self._stored = exchange(group, driver, n_jobs, self._max_stored, offline=True)
 
         with Interrupts():
             self._learn_safely(learn)
@@ -150,7 +150,7 @@ class SpreadForest(InStep):
     def _ends(self, rows: NDArray[Any], n_jobs: int) -> Ends:
         """Return the ends of all trees, by place."""
         with self._lock:
-            queries = self._crew.put(rows)
+            queries = self._group.put(rows)
             said: list[Ends] = self._ask("call", "ends", queries, n_jobs, only=self._asked())
             if self._driver.is_planted:
                 return side_by_side(said)
@@ -165,13 +165,13 @@ class SpreadForest(InStep):
     def neighbors(self, rows: NDArray[Any], n: int, n_jobs: int, **options: Any) -> Any:
         """Return distances, arrival numbers and ids of the closest that the trees compared."""
         return self._safely(
-            lambda: merged_neighbors(self._crew, self._asked(), rows, n, n_jobs, options)
+            lambda: merged_neighbors(self._group, self._asked(), rows, n, n_jobs, options)
         )
 
     def within(self, rows: NDArray[Any], radius: float, n_jobs: int, **options: Any) -> Any:
         """Return where each row's end, and distances, arrivals and ids within a radius."""
         return self._safely(
-            lambda: merged_within(self._crew, self._asked(), rows, radius, n_jobs, options)
+            lambda: merged_within(self._group, self._asked(), rows, radius, n_jobs, options)
         )
 
     def paths(self, row: NDArray[Any]) -> Any:
@@ -203,7 +203,7 @@ class SpreadForest(InStep):
         with self._lock:
             votes = self._driver.state()
             parts = self._ask("call", "digest", label_keys, votes)
-            return composed_digest(parts, self._crew.trees, planted=self._driver.is_planted)
+            return composed_digest(parts, self._group.trees, planted=self._driver.is_planted)
 
     def features(self) -> Any:
         """Return the features' weights, and their variances over what is stored."""
@@ -216,5 +216,5 @@ class SpreadForest(InStep):
         """Return counts, costs and bytes, over all actors."""
         with self._lock:
             told = self._ask("call", "stats")
-            stored = self._safely(lambda: n_stored(self._crew))
+            stored = self._safely(lambda: n_stored(self._group))
             return joined_stats(told, stored, self._driver)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from boundary_forest.estimators.engine_constants import LARGE_LABEL
-from boundary_forest.estimators.exactness import check_integers
-from boundary_forest.estimators.labels.policy import Columns, Endings
+from boundary_forest.estimators.labels.policy import Endings, LabelColumns
+from boundary_forest.estimators.lossless import check_integers
 
 
 def as_label_vectors(y: Any) -> NDArray[np.float64]:
@@ -143,7 +143,7 @@ class Targets:
         """Return None: numbers speak for themselves."""
         return
 
-    def saved(self, n_met: int) -> tuple[dict[str, Any], Columns]:
+    def saved(self, n_met: int) -> tuple[dict[str, Any], LabelColumns]:
         """Return whether targets are single numbers."""
         return {"one_output": self.one_output}, {}
 

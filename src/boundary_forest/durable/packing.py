@@ -14,17 +14,17 @@ import numpy as np
 from safetensors.numpy import save
 from scipy.sparse import csr_array  # type: ignore[import-untyped]
 
-from boundary_forest.estimators.batch import Batch
+from boundary_forest.estimators.batch import LearningBatch
 from boundary_forest.estimators.blocks import is_sparse
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.files import ModelFileError, PackedArrays
-from boundary_forest.files.values import column_arrays, column_length, read_column
+from boundary_forest.files.serialization import column_arrays, column_length, read_column
 
 OPERATION_BYTES = 1 << 26  # of positions; a longer call is written as several operations
 _COLUMNS = ("y", "ids", "classes", "feature_names")
 
 
-def packed(batch: Batch) -> bytes:
+def packed(batch: LearningBatch) -> bytes:
     """Return a batch as bytes; TypeError if it has labels that a file does not take."""
     if is_sparse(batch.X):
         rows = csr_array(batch.X)
@@ -45,7 +45,7 @@ def packed(batch: Batch) -> bytes:
     return save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
 
 
-def packed_parts(batch: Batch) -> Iterator[tuple[int, bytes]]:
+def packed_parts(batch: LearningBatch) -> Iterator[tuple[int, bytes]]:
     """Return a batch as the contents of as many operations as it takes: examples, and bytes."""
     rows = rows_of(batch, OPERATION_BYTES)
     for begin in range(0, len(batch), rows):
@@ -53,13 +53,13 @@ def packed_parts(batch: Batch) -> Iterator[tuple[int, bytes]]:
         yield len(part), packed(part)
 
 
-def rows_of(batch: Batch, n_bytes: int) -> int:
+def rows_of(batch: LearningBatch, n_bytes: int) -> int:
     """Return how many rows of a batch take so many bytes, about; one at least."""
     stored = batch.X.data if is_sparse(batch.X) else batch.X
     return max(1, n_bytes * len(batch) // max(1, int(stored.nbytes)))
 
 
-def unpacked(contents: bytes, first: int, where: str, *, replaces: bool = False) -> Batch:
+def unpacked(contents: bytes, first: int, where: str, *, replaces: bool = False) -> LearningBatch:
     """Return the batch that ``packed`` was given; JournalError if it cannot have been.
 
     Parameters
@@ -81,7 +81,7 @@ def unpacked(contents: bytes, first: int, where: str, *, replaces: bool = False)
         raise JournalError(f"{where}: {error}") from error
 
 
-def _unpacked(arrays: PackedArrays, first: int) -> Batch:
+def _unpacked(arrays: PackedArrays, first: int) -> LearningBatch:
     columns: dict[str, Any] = {
         name: None if column_length(arrays, name) is None else read_column(arrays, name)
         for name in _COLUMNS
@@ -90,11 +90,11 @@ def _unpacked(arrays: PackedArrays, first: int) -> Batch:
         columns["y"] = arrays.array("y.vectors", "float64", 2)
     if "X" in arrays.entries:
         X = arrays.array("X", arrays.entry("X").dtype.name, 2)
-        return Batch(X, **columns, first=first)
+        return LearningBatch(X, **columns, first=first)
     indptr = arrays.array("X.indptr", "int64")
     data = arrays.array("X.data", arrays.entry("X.data").dtype.name)
     parts = (data, arrays.array("X.indices", "int64"), indptr)
     shape = (len(indptr) - 1, int(arrays.array("X.width", "int64")[0]))
     rows = csr_array(parts, shape=shape)
     rows.check_format()
-    return Batch(rows, **columns, first=first)
+    return LearningBatch(rows, **columns, first=first)

@@ -16,16 +16,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.engine_constants import GRAPH
-from boundary_forest.estimators.fitted import Fitted, Forest, Settings
-from boundary_forest.estimators.forgetting import forget_examples
+from boundary_forest.estimators.fitted import Fitted, Forest
+from boundary_forest.estimators.forest_settings import ForestSettings
+from boundary_forest.estimators.ids import forget_examples
 from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.estimators.learning_call import LearningCall, LearningMode
-from boundary_forest.ray.actors import Cluster
+from boundary_forest.ray.actor_group import Cluster
 from boundary_forest.ray.checkpoint import DRIVER, Checkpoint, opened
-from boundary_forest.ray.engine import SpreadForest
+from boundary_forest.ray.ray_backend import SpreadForest
 from boundary_forest.ray.shard_votes import ShardedForest
 from boundary_forest.ray.shards import ShardedIndex, check_shards
-from boundary_forest.ray.streaming import Progress, is_dataset, parts_of
+from boundary_forest.ray.streaming import LearningProgress, is_dataset, parts_of
 
 CLUSTER_CONSTRAINTS: dict[str, list[Any]] = {
     "n_actors": [Interval(Integral, 1, None, closed="left"), None],
@@ -314,7 +315,7 @@ class ClusterMixin(BaseBoundaryForest):
                 "offline=True needs all rows at once, but a Dataset is streamed: use "
                 "offline=False, or pass arrays"
             )
-        progress, n = Progress(), 0
+        progress, n = LearningProgress(), 0
         try:
             for part in parts_of(call.X, call.y, call.ids):
                 call = replace(call, X=part.X, y=part.y, ids=part.ids)
@@ -345,7 +346,7 @@ class ClusterMixin(BaseBoundaryForest):
         by_examples = getattr(self, "shard_by", None) == "examples"
         return by_examples or getattr(self, "search", None) == GRAPH
 
-    def _new_engine(self, settings: Settings, labels: LabelPolicy) -> Forest:
+    def _new_engine(self, settings: ForestSettings, labels: LabelPolicy) -> Forest:
         if self._checkpoint is not None and self._recorder is not None:
             self._checkpoint.begin(type(self).__name__, self._local_parameters(), settings.seed)
         if self._fitted is not None:  # another takes its place, which may need its actors' room
@@ -353,7 +354,7 @@ class ClusterMixin(BaseBoundaryForest):
         return self._spread_engine(settings, labels, None)
 
     def _spread_engine(
-        self, settings: Settings, labels: LabelPolicy, state: dict[str, Any] | None
+        self, settings: ForestSettings, labels: LabelPolicy, state: dict[str, Any] | None
     ) -> Forest:
         cluster = Cluster(self.n_actors, self.num_cpus, self.resources)
         if self._is_sharded():

@@ -25,7 +25,7 @@ _KINDS: dict[str, Any] = {
 }
 
 
-class ClassTable:
+class ClassCodes:
     """The classes of one engine, sorted, and their codes; a table is never changed.
 
     Parameters
@@ -66,16 +66,16 @@ class ClassTable:
         if not np.array_equal(np.sort(self.codes), np.arange(len(self.classes))):
             raise ValueError("class_codes must number the classes from 0")
 
-    def first(self, n: int) -> ClassTable:
+    def first(self, n: int) -> ClassCodes:
         """Return the table of the classes with the first n codes."""
         if n >= len(self.codes):
             return self
         if n == 0:  # of no kind again
-            return ClassTable.empty()
+            return ClassCodes.empty()
         known = self.codes < n
-        return ClassTable(self.classes[known], self.codes[known])
+        return ClassCodes(self.classes[known], self.codes[known])
 
-    def with_classes(self, values: NDArray[Any]) -> ClassTable:
+    def with_classes(self, values: NDArray[Any]) -> ClassCodes:
         """The same and those of ``values`` that are new, coded in the order they come in."""
         _check_one_kind(self.classes, values)
         new = values[~np.isin(values, self.classes)] if len(self.classes) else values
@@ -84,9 +84,9 @@ class ClassTable:
         classes = _side_by_side(self.classes, new)
         codes = np.concatenate([self.codes, np.arange(len(self.codes), len(classes))])
         order = _sorting(classes)
-        return ClassTable(classes[order], codes[order])
+        return ClassCodes(classes[order], codes[order])
 
-    def encode(self, labels: NDArray[Any]) -> tuple[NDArray[np.float64], ClassTable]:
+    def encode(self, labels: NDArray[Any]) -> tuple[NDArray[np.float64], ClassCodes]:
         """The labels' codes, and the table that has all of them."""
         if len(self.classes) > 0 and labels.dtype.kind == self.classes.dtype.kind != "O":
             at = np.searchsorted(self.classes, labels)

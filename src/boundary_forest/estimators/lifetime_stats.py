@@ -9,8 +9,8 @@ from typing import Any
 
 from boundary_forest.estimators.engine_constants import STREAM_RULES
 from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.forest_settings import lifetimes_of
 from boundary_forest.estimators.labels import ClassLabels
-from boundary_forest.estimators.lifetimes import lifetimes_of
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def turnover_in(fitted: Fitted) -> Turnover | None:
     return _turnover(fitted, fitted.engine.stats())
 
 
-def told_stats(fitted: Fitted) -> dict[str, Any]:
+def forest_stats(fitted: Fitted) -> dict[str, Any]:
     """Return the engine's counts, and how the trees stand as plain numbers if it forgets."""
     stats = dict(fitted.engine.stats())
     turnover = _turnover(fitted, stats)

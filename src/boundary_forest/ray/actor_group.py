@@ -11,7 +11,8 @@ import numpy as np
 import ray
 from numpy.typing import NDArray
 
-from boundary_forest.estimators.fitted import Settings, new_engine
+from boundary_forest.estimators.fitted import new_engine
+from boundary_forest.estimators.forest_settings import ForestSettings
 from boundary_forest.estimators.ids import id_column, taken_ids
 from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.ray.checkpoint import check_shared
@@ -75,12 +76,12 @@ class Cluster:
         return _Actor.options(num_cpus=self.num_cpus, resources=self.resources).remote(*arguments)
 
 
-class Part:
+class PartialForest:
     """An engine that holds a part of the trees, in a process of its own.
 
     Parameters
     ----------
-    settings : Settings
+    settings : ForestSettings
         Of the whole forest.
     labels : LabelPolicy
         What its labels mean.
@@ -92,7 +93,7 @@ class Part:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ForestSettings,
         labels: LabelPolicy,
         trees: Trees | None,
         state: State | str | None = None,
@@ -249,10 +250,10 @@ def weighed(
     return tuple(found)
 
 
-_Actor: Any = ray.remote(Part)
+_Actor: Any = ray.remote(PartialForest)
 
 
-class Crew:
+class ActorGroup:
     """The actors of one forest, in the order of their trees.
 
     Parameters
@@ -260,7 +261,7 @@ class Crew:
     cluster : Cluster
         What each of them needs.
     settings, labels
-        As for :class:`Part`.
+        As for :class:`PartialForest`.
     trees : list of (int, int) or None
         Which trees each holds; None is all of its own.
     states : sequence of dict, str or None
@@ -275,7 +276,7 @@ class Crew:
     def __init__(
         self,
         cluster: Cluster,
-        settings: Settings,
+        settings: ForestSettings,
         labels: LabelPolicy,
         trees: Sequence[Trees | None],
         states: Sequence[State | str | None],

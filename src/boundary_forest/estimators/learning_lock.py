@@ -8,7 +8,7 @@ import weakref
 from contextlib import AbstractContextManager
 
 
-class Turns:
+class LearningLock:
     """Learning calls of one estimator exclude each other, and one inside another is refused.
 
     A flag that is set and cleared could be left set by an interrupt between two steps, and a
@@ -34,13 +34,13 @@ class Turns:
         raise RuntimeError("metric must not call the forest that is calling it")
 
 
-_all: weakref.WeakSet[Turns] = weakref.WeakSet()
+_all: weakref.WeakSet[LearningLock] = weakref.WeakSet()
 
 
 def _renew_all() -> None:
     """Drop the locks of threads that are not in a forked child; the engine does so with its own."""
-    for turns in list(_all):
-        turns.renew()
+    for lock in list(_all):
+        lock.renew()
 
 
 os.register_at_fork(after_in_child=_renew_all)

@@ -10,27 +10,27 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 
-from boundary_forest.durable.batches import rows_of
 from boundary_forest.durable.interrupts import Interrupts
-from boundary_forest.estimators.batch import Batch
+from boundary_forest.durable.packing import rows_of
+from boundary_forest.estimators.batch import LearningBatch
 
 FEWEST_ROWS, FIRST_ROWS, MOST_ROWS = 16, 1024, 8192
 BLOCK_BYTES = 1 << 26
 BLOCK_SECONDS = 0.5
 
 
-class Pace:
+class BlockPace:
     """How many rows a block has, by how long the last ones took."""
 
     def __init__(self) -> None:
         self._rows = FIRST_ROWS
 
-    def blocks(self, batch: Batch, interrupts: Interrupts) -> Iterator[Batch]:
+    def blocks(self, batch: LearningBatch, interrupts: Interrupts) -> Iterator[LearningBatch]:
         """Cut a batch into blocks, and handle interrupts between them.
 
         Parameters
         ----------
-        batch : Batch
+        batch : LearningBatch
             What is learned, a block at a time, by whoever takes the next one.
         interrupts : Interrupts
             Those that are put off.

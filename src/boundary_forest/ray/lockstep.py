@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.estimators.fitted import Settings, new_driver
+from boundary_forest.estimators.fitted import new_driver
+from boundary_forest.estimators.forest_settings import ForestSettings, lifetimes_of
 from boundary_forest.estimators.labels import LabelPolicy
-from boundary_forest.estimators.lifetimes import lifetimes_of
-from boundary_forest.ray.actors import ActorLostError, Cluster, Crew
+from boundary_forest.ray.actor_group import ActorGroup, ActorLostError, Cluster
 from boundary_forest.ray.checkpoint import Checkpoint, ForestLostError
 from boundary_forest.ray.exchange import exchange, n_stored
 from boundary_forest.ray.states import State, Trees, is_planted, merged, read_part, split
@@ -24,12 +24,12 @@ T = TypeVar("T")
 Ends = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]  # arrivals, labels and distances
 
 
-class InStep:
+class Lockstep:
     """The trees of one forest, on the actors of a Ray cluster.
 
     Parameters
     ----------
-    settings : Settings
+    settings : ForestSettings
         What its trees are grown with.
     labels : LabelPolicy
         What its labels mean.
@@ -43,7 +43,7 @@ class InStep:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ForestSettings,
         labels: LabelPolicy,
         cluster: Cluster,
         state: State | None = None,
@@ -78,14 +78,14 @@ class InStep:
         elif latest is not None:
             states = latest.parts
             self._driver.restore(latest.driver)
-        self._crew = Crew(cluster, settings, labels, trees, states)
+        self._group = ActorGroup(cluster, settings, labels, trees, states)
         if self._max_stored and self._driver.seen:
-            self._stored = n_stored(self._crew)
+            self._stored = n_stored(self._group)
 
     @property
     def trees(self) -> list[Trees]:
         """Which trees each actor holds."""
-        return self._crew.trees
+        return self._group.trees
 
     # Actors that die
 
@@ -131,17 +131,17 @@ class InStep:
             raise ForestLostError(
                 f"an actor died before its trees were written to {checkpoint.folder}: start again"
             )
-        files: Sequence[str | None] = [None] * len(self._crew) if latest is None else latest.parts
+        files: Sequence[str | None] = [None] * len(self._group) if latest is None else latest.parts
         if self._exchanges:
-            self._crew.stop()
-            actors = list(range(len(self._crew)))
+            self._group.stop()
+            actors = list(range(len(self._group)))
             self._driver = new_driver(self._settings, self._labels)
             if latest is not None:
                 self._driver.restore(latest.driver)
         for i in actors:
-            self._crew.start(i, files[i])
+            self._group.start(i, files[i])
         if self._exchanges and self._max_stored:
-            self._stored = n_stored(self._crew)
+            self._stored = n_stored(self._group)
         for rows in checkpoint.operations(self._settings, self._labels):
             n = min(len(rows.X), seen - rows.first)
             if n <= 0:
@@ -151,8 +151,8 @@ class InStep:
                 for begin, end in self._cuts(n):
                     self._try_cut(rows.X, rows.labels, 1, ids, begin, end)
             else:
-                arguments = (self._crew.put(rows.X[:n]), rows.labels[:n], 1, ids)
-                self._crew.ask("learn", rows.first, rows.first, False, *arguments, only=actors)
+                arguments = (self._group.put(rows.X[:n]), rows.labels[:n], 1, ids)
+                self._group.ask("learn", rows.first, rows.first, False, *arguments, only=actors)
 
     def _learn_safely(self, call: Callable[[], T]) -> T:
         """Return what a learning call returns; if it fails, nothing of it was learned.
@@ -170,8 +170,8 @@ class InStep:
                 if self._checkpoint is None:
                     self._is_lost = True
                 else:
-                    everyone = list(range(len(self._crew)))
-                    self._crew.stop()
+                    everyone = list(range(len(self._group)))
+                    self._group.stop()
                     self._bring_back(everyone, seen)
                 raise
 
@@ -181,12 +181,12 @@ class InStep:
         states = split(state, self.trees, int(driver.state()["vote_power"]))
         driver.restore({**state, "planted": is_planted(state)})
         self.is_ahead = True
-        self._crew.stop()
+        self._group.stop()
         self._driver, self._had_state, self._stored = driver, True, len(state["arrivals"])
         for i, part in enumerate(states):
-            self._crew.start(i, part)
+            self._group.start(i, part)
         try:
-            self._crew.ask("get", "seen")
+            self._group.ask("get", "seen")
         except ActorLostError as error:
             raise ForestLostError(
                 "an actor died before it received its trees: start again, or continue with "
@@ -196,7 +196,7 @@ class InStep:
     def save_parts(self, paths: list[str], identity: str) -> None:
         """Have each actor write the state of its trees to a file, in the folder of this journal."""
         each = [(path, identity) for path in paths]
-        self._safely(lambda: self._crew.ask_each("save", each))
+        self._safely(lambda: self._group.ask_each("save", each))
 
     def driver_state(self) -> State:
         """Return what the driver knows."""
@@ -206,7 +206,7 @@ class InStep:
     def stop(self) -> None:
         """End all actors."""
         with self._lock:
-            self._crew.stop()
+            self._group.stop()
 
     # Learning
 
@@ -233,24 +233,24 @@ class InStep:
         shares: bool = False,
         ranks: Any = None,
     ) -> Any:
-        driver, crew = self._driver, self._crew
+        driver, group = self._driver, self._group
         wants = asked or driver.wants_ends
         batch, targets = rows[begin:end], np.ascontiguousarray(labels[begin:end])
         names = None if ids is None else ids[begin:end]
         answers = ends = weights = None
-        arguments = (crew.put(np.ascontiguousarray(batch)), crew.put(targets), n_jobs, names)
-        said = crew.ask("learn", (self._n_calls, begin), driver.seen, wants, *arguments)
+        arguments = (group.put(np.ascontiguousarray(batch)), group.put(targets), n_jobs, names)
+        said = group.ask("learn", (self._n_calls, begin), driver.seen, wants, *arguments)
         if wants:
             ends = side_by_side(said)
             answers, weights = driver.hear(targets, *ends[1:], asked, shares, ranks)
         else:
             driver.learn(targets)
-        self._stored = exchange(crew, driver, n_jobs, self._max_stored)
+        self._stored = exchange(group, driver, n_jobs, self._max_stored)
         return answers, ends, weights
 
     def _ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
         """Have all actors, or only some, call a method; return the results."""
-        return self._safely(lambda: self._crew.ask(method, *arguments, **options))
+        return self._safely(lambda: self._group.ask(method, *arguments, **options))
 
 
 def side_by_side(parts: list[Ends]) -> Ends:
@@ -261,7 +261,7 @@ def side_by_side(parts: list[Ends]) -> Ends:
     return arrivals, labels, distances
 
 
-def _check_lasting(settings: Settings, cluster: Cluster) -> None:
+def _check_lasting(settings: ForestSettings, cluster: Cluster) -> None:
     """Refuse actors none of whose trees lives for ever, where weights are learned for such trees.
 
     Weights are learned beginning with those that these trees have.

@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from boundary_forest.durable.batches import unpacked
 from boundary_forest.durable.journal import Journal, Recorded
 from boundary_forest.durable.learner import JOURNAL, RECORD, SNAPSHOT, DurableForest
 from boundary_forest.durable.locking import FolderLock, reserve
 from boundary_forest.durable.operations import ERASE, REPLACE
+from boundary_forest.durable.packing import unpacked
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.files import load_forest, remove_unfinished, save_forest

@@ -13,7 +13,7 @@ from boundary_forest.estimators.adaptive import (
     most_important,
 )
 from boundary_forest.estimators.explanation import Explanation
-from boundary_forest.river.base import RiverForest
+from boundary_forest.river.river_forest import RiverForest
 
 
 class AdaptiveRiverForest(RiverForest):
