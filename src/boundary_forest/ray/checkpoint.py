@@ -287,7 +287,7 @@ class Checkpoint:
         settings, labels
             Of the forest; all classes of the journal are known.
         """
-        policy = copy.deepcopy(labels)  # encoding changes the table that answers are read with
+        policy = copy.copy(labels)  # encoding must not change what answers are read with
         for batch in self.batches():
             keys = policy.keys()
             n_known = 0 if keys is None else len(keys)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from copy import deepcopy
+from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -123,8 +123,7 @@ class ClusterMixin(BaseBoundaryForest):
             fitted = self._fitted
             if fitted is not None:
                 engine = spread_engine(fitted).gathered()
-                # Its table of classes belongs to one engine.
-                forest.fitted = replace(fitted, engine=engine, labels=deepcopy(fitted.labels))
+                forest.fitted = replace(fitted, engine=engine, labels=copy(fitted.labels))
         return forest
 
     @classmethod
@@ -371,7 +370,7 @@ class ClusterMixin(BaseBoundaryForest):
         if self.checkpoint_dir is not None:
             self._open_checkpoint()
         state = fitted.engine.snapshot().state()
-        labels = deepcopy(fitted.labels)  # its table of classes belongs to one engine
+        labels = copy(fitted.labels)  # each engine has classes of its own
         engine = self._spread_engine(fitted.settings, labels, state)
         self._fitted = replace(fitted, engine=engine, labels=labels)
         if self._checkpoint is not None:

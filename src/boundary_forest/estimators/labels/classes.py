@@ -21,8 +21,8 @@ from boundary_forest.estimators.labels.class_codes import ClassCodes, as_labels
 from boundary_forest.estimators.labels.policy import Endings, LabelColumns
 
 
-class Codes:
-    """The classes and codes of one engine; learning replaces the table by one that has more."""
+class EngineClasses:
+    """The classes that one engine knows; learning replaces the table by one that has more."""
 
     def __init__(self, table: ClassCodes) -> None:
         self.table = table
@@ -34,17 +34,21 @@ class ClassLabels:
 
     Parameters
     ----------
-    codes : Codes
+    codes : EngineClasses
         Shared by all policies of one engine: whoever reads an answer and then the table finds
         every class of the answer in it.
     n_declared : int
         Codes below it show even if no example has them, because ``classes=`` named them.
     """
 
-    codes: Codes = field(default_factory=lambda: Codes(ClassCodes.empty()))
+    codes: EngineClasses = field(default_factory=lambda: EngineClasses(ClassCodes.empty()))
     n_declared: int = 0
 
     parameter_names: ClassVar[tuple[str, ...]] = ()
+
+    def __copy__(self) -> Self:
+        """Return the policy of another engine: tables are values, and neither gets the other's."""
+        return replace(self, codes=EngineClasses(self.codes.table))
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
@@ -133,7 +137,7 @@ class ClassLabels:
     ) -> Self:
         """Return the policy with the classes of a file or a copy, each of which shows."""
         table = ClassCodes(column("classes"), column("class_codes"))
-        return replace(self, codes=Codes(table), n_declared=len(table.classes))
+        return replace(self, codes=EngineClasses(table), n_declared=len(table.classes))
 
     def check_state(self, state: Mapping[str, Any]) -> None:
         """Refuse a table that could not have come about, and a state with more classes."""
