@@ -17,7 +17,7 @@ from pathlib import Path
 
 from boundary_forest.durable.database import Database
 from boundary_forest.durable.interrupts import Interrupts
-from boundary_forest.durable.log import Call, Log
+from boundary_forest.durable.log import LearnedCall, Log
 from boundary_forest.durable.operations import (
     CONTENTS,
     ERASE,
@@ -279,7 +279,7 @@ class Journal:
             self._truncate(log.calls[-1], 0)
             return note
 
-    def _truncate(self, call: Call, kept: int) -> None:
+    def _truncate(self, call: LearnedCall, kept: int) -> None:
         with self._database.transaction():
             operation = Operation(self.last + 1, TRUNCATE, call.number, call.first, kept)
             self._database.rows(INSERT, *operation.row(b""))

@@ -110,7 +110,7 @@ class DurableForest:
         -------
         self : DurableForest
         """
-        self._learn("partial_fit", X, y, **more)
+        self._call_model("partial_fit", X, y, **more)
         return self
 
     def predict_then_learn(self, X: Any, y: Any, **more: Any) -> Any:
@@ -126,7 +126,7 @@ class DurableForest:
         answers : ndarray of the shape of y
             With ``return_ends=True``, a tuple of them and ``ends``, as for the estimator.
         """
-        return self._learn("predict_then_learn", X, y, **more)
+        return self._call_model("predict_then_learn", X, y, **more)
 
     def predict_proba_then_learn(self, X: Any, y: Any, **more: Any) -> Any:
         """Predict and learn like the estimator's method; return when it is on disk.
@@ -141,9 +141,9 @@ class DurableForest:
         shares : ndarray of shape (n_samples, n_classes)
             With ``return_ends=True``, a tuple of them and ``ends``, as for the estimator.
         """
-        return self._learn("predict_proba_then_learn", X, y, **more)
+        return self._call_model("predict_proba_then_learn", X, y, **more)
 
-    def _learn(self, method: str, X: Any, y: Any, **more: Any) -> Any:
+    def _call_model(self, method: str, X: Any, y: Any, **more: Any) -> Any:
         with self._calling:
             result = getattr(self._opened(), method)(X, y, **more)
         self._snapshot_if_due()
@@ -163,7 +163,7 @@ class DurableForest:
         -------
         self : DurableForest
         """
-        self._learn("upsert", X, ids)
+        self._call_model("upsert", X, ids)
         return self
 
     def forget(self, ids: Any) -> Self:

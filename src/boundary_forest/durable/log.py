@@ -8,7 +8,7 @@ from boundary_forest.durable.operations import ERASE, TRUNCATE, Operation
 
 
 @dataclass(slots=True)
-class Call:
+class LearnedCall:
     """Examples that were given to one learning call.
 
     Attributes
@@ -40,7 +40,7 @@ class Log:
     ----------
     operations : list of Operation
         All of them, in order.
-    calls : list of Call
+    calls : list of LearnedCall
         Those of which something counts.
     between : set of int
         The numbers of the erasures between calls that count.
@@ -49,7 +49,7 @@ class Log:
     """
 
     operations: list[Operation] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
+    calls: list[LearnedCall] = field(default_factory=list)
     between: set[int] = field(default_factory=set)
     n_bytes: int = 0
 
@@ -65,21 +65,21 @@ class Log:
             self._check_first(operation)
             self.between.add(operation.number)
         else:
-            self._learn(operation)
+            self._add_examples(operation)
         self.operations.append(operation)
         self.n_bytes += n_bytes
 
-    def _check_first(self, operation: Operation) -> Call | None:
+    def _check_first(self, operation: Operation) -> LearnedCall | None:
         last = self.calls[-1] if self.calls else None
         if last is not None and operation.first != last.end:
             raise ValueError(f"it begins after {operation.first} examples instead of {last.end}")
         return last
 
-    def _learn(self, operation: Operation) -> None:
+    def _add_examples(self, operation: Operation) -> None:
         last = self._check_first(operation)
         if operation.call == operation.number:
             self.calls.append(
-                Call(operation.number, operation.first, operation.n, kept=operation.n)
+                LearnedCall(operation.number, operation.first, operation.n, kept=operation.n)
             )
         elif last is not None and last.number == operation.call and last.kept == last.n:
             last.n = last.kept = last.n + operation.n

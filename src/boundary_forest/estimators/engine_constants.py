@@ -35,7 +35,7 @@ BEAM = _core.BEAM  # by measurement: `make bench SECTIONS=retrieval`
 FIRST_DECISION, PERIOD, GROWING_STEPS = _core.FIRST_DECISION, _core.PERIOD, _core.GROWING_STEPS
 
 # The rules by which votes may be weighed, by number: the power p of 1 / distance ** p, how much
-# recent skill counts, and whether only trees that live for ever have a vote.
+# recent skill counts, and whether only trees of unlimited lifetime have a vote.
 TABLE_RULES = tuple(_core.vote_rules(False))
 STREAM_RULES = tuple(_core.vote_rules(True))  # of a forest that forgets
 

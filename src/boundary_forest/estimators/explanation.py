@@ -274,21 +274,21 @@ def explanation_of(fitted: Fitted, row: NDArray[Any]) -> Explanation:
             trees, weights, _lives(fitted), strict=True
         )
     ]
-    ends = np.array([places[-1] for places, _ in trees])
+    leaves = np.array([places[-1] for places, _ in trees])
     answer, confidence = policy.concluded(
         Endings(
             query=row[0],
             estimate=estimate,
             weights=weights,
             distances=np.array([distances[-1] for _, distances in trees]),
-            arrivals=arrivals[ends],
-            positions=positions[ends],
-            labels=labels[ends],
-            names=names_of(ids, arrivals)[ends],
+            arrivals=arrivals[leaves],
+            positions=positions[leaves],
+            labels=labels[leaves],
+            names=names_of(ids, arrivals)[leaves],
             deviation=fitted.engine.label_deviation,
         )
     )
-    names = [None] * len(ends) if ids is None else names_of(ids, arrivals)[ends].tolist()
+    names = [None] * len(leaves) if ids is None else names_of(ids, arrivals)[leaves].tolist()
     return Explanation(
         answer,
         min(1.0, max(0.0, float(confidence))),
@@ -301,7 +301,7 @@ def explanation_of(fitted: Fitted, row: NDArray[Any]) -> Explanation:
 
 
 def _lives(fitted: Fitted) -> list[int]:
-    """Return the lifetime of each tree; 0 is for ever."""
+    """Return the lifetime of each tree; 0 is unlimited."""
     n = fitted.settings.n_estimators
     return lifetimes_of(fitted.settings.adaptive.get("forgetting"), n) or [0] * n
 

@@ -25,7 +25,7 @@ ADAPTIVE_PARAMETERS = {
 # And of retrieval, with what is the paper's.
 LATER_PARAMETERS = {**ADAPTIVE_PARAMETERS, "search": "paper"}
 
-# What measurement found best on streams of all kinds: half of the trees live for ever, an eighth
+# What measurement found best on streams of all kinds: half of the trees have no limit, an eighth
 # for 4,096 arrivals, and the rest for 16, 64, 256 and 1,024. Trees take them in turn.
 _RENEWED = (4096, 16, 256, 64, 1024, 4096, 16, 64, 256, 1024, 4096, 64, 16, 1024, 256, 4096)
 AUTO: tuple[int | None, ...] = tuple(life for renewed in _RENEWED for life in (None, renewed))
@@ -59,7 +59,7 @@ def as_written(forgetting: Any) -> str | list[int | None] | None:
 
 
 def lifetimes_of(forgetting: str | Sequence[int | None] | None, n_trees: int) -> list[int]:
-    """Return the lifetime of each tree, 0 for ever; nothing if no tree forgets."""
+    """Return the lifetime of each tree, 0 if unlimited; nothing if no tree forgets."""
     if forgetting is None:
         return []
     lifetimes = AUTO if isinstance(forgetting, str) else forgetting

@@ -1,4 +1,4 @@
-"""What is told of a forest whose trees come and go: lifetimes, ages, renewals, and the votes."""
+"""Statistics of a forest whose trees have lifetimes: ages, renewals, recent accuracy, votes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Lifetime:
     Parameters
     ----------
     lifetime : int or None
-        For how many examples each of them answers; None is for ever.
+        For how many examples each of them answers; None is unlimited.
     trees : int
         Their number.
     youngest, oldest : int
         Their ages: how many examples ago the oldest one came that a tree has stored.
     renewals : int
-        How many trees have stood in their places before. Those that live for ever are grown anew
+        How many trees have stood in their places before. Those of unlimited lifetime are rebuilt
         when weights of features change; ``max_stored`` cuts trees of any lifetime.
     recent_accuracy, recent_rmse : float or None
         The mean of the trees' own, each alone, over about the last 100 examples: of classes, or
@@ -103,19 +103,21 @@ def _skill(skill: int, classes: bool) -> str:
     return "1 / squared error" if skill == 1 else f"(1 / squared error)^{skill}"
 
 
-def turnover_of(told: Mapping[str, Any], lifetimes: Sequence[int], *, classes: bool) -> Turnover:
-    """Return what the engine tells of its trees, by lifetime.
+def turnover_of(
+    tree_stats: Mapping[str, Any], lifetimes: Sequence[int], *, classes: bool
+) -> Turnover:
+    """Return the engine's statistics of its trees, by lifetime.
 
     Parameters
     ----------
-    told : dict
+    tree_stats : dict
         ``generations``, ``ages`` and ``losses`` by place, and ``rule``.
     lifetimes : sequence of int
-        Of each place; 0 for ever.
+        Of each place; 0 is unlimited.
     classes : bool
         Whether labels are classes.
     """
-    generations, ages, losses = told["generations"], told["ages"], told["losses"]
+    generations, ages, losses = tree_stats["generations"], tree_stats["ages"], tree_stats["losses"]
 
     def group(lifetime: int) -> Lifetime:
         places = [i for i, other in enumerate(lifetimes) if other == lifetime]
@@ -134,8 +136,8 @@ def turnover_of(told: Mapping[str, Any], lifetimes: Sequence[int], *, classes: b
     groups = tuple(map(group, there_are)) if len(ages) else ()
     return Turnover(
         sum(group.renewals for group in groups),
-        vote_rule(told["rule"], classes=classes),
-        told["rule"],
+        vote_rule(tree_stats["rule"], classes=classes),
+        tree_stats["rule"],
         groups,
     )
 

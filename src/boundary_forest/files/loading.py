@@ -224,14 +224,14 @@ def _turnover(file: ModelFile, forest: dict[str, Any], n: int) -> Turnover:
     arrivals = file.array("arrivals", "uint64")[file.array("node_examples", "uint32")]
     ends = np.cumsum(file.array("tree_sizes", "uint32").astype(np.int64))
     trees = np.split(arrivals, ends[:-1])[:n] if len(arrivals) else []
-    told = {
+    tree_stats = {
         "ages": [seen - int(tree.min()) for tree in trees],
         "generations": file.array("tree_generations", "uint32").tolist() or [0] * n,
         "losses": file.array("tree_losses", "float64").tolist(),
         "rule": int(forest["vote_power"]),
     }
     classes = issubclass(_kind_of(file).label_policy, ClassLabels)
-    return turnover_of(told, lifetimes_of(forgetting, n), classes=classes)
+    return turnover_of(tree_stats, lifetimes_of(forgetting, n), classes=classes)
 
 
 def _importances(file: ModelFile, forest: dict[str, Any]) -> dict[str, float]:

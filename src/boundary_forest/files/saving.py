@@ -68,7 +68,7 @@ def contents_of(
         if forest.fitted is not None:
             forest.erase_forgotten()
             _check_functions(parameters, forest.fitted.parameters)
-            document["forest"], arrays = _learned(forest.fitted)
+            document["forest"], arrays = _fitted_contents(forest.fitted)
     taken = sorted(arrays.keys() & attached.keys())
     if taken:
         raise ValueError(
@@ -78,7 +78,7 @@ def contents_of(
     return document, {**arrays, **attached}
 
 
-def _learned(fitted: Fitted) -> tuple[dict[str, Any], Arrays]:
+def _fitted_contents(fitted: Fitted) -> tuple[dict[str, Any], Arrays]:
     snapshot = fitted.engine.snapshot()  # keeps its rows readable until they are written
     parts = taken_apart(fitted, snapshot.state(with_positions=False))
     state, settings, names = parts.state, parts.settings, parts.feature_names

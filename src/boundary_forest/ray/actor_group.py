@@ -38,7 +38,7 @@ class ActorLostError(RuntimeError):
 
 @dataclass(frozen=True)
 class Cluster:
-    """What is asked of Ray for the actors of a forest.
+    """What is requested of Ray for the actors of a forest.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class PartialForest:
     ) -> None:
         self._settings = settings
         self._engine = new_engine(settings, labels, trees)
-        self._last: tuple[Any, Any] | None = None  # the call that was made, and what was said
+        self._last: tuple[Any, Any] | None = None  # the call that was made, and its result
         if state is not None:
             self._engine.restore(read_part(state) if isinstance(state, str) else state)
 
@@ -108,8 +108,10 @@ class PartialForest:
         """Return what a method of the engine returns."""
         return getattr(self._engine, method)(*arguments, **options)
 
-    def learn(self, call: Any, first: int, ends: bool, rows: NDArray[Any], *arguments: Any) -> Any:
-        """Learn rows that come after ``first`` others; return the ends if they are asked for.
+    def learn(
+        self, call: Any, first: int, with_leaves: bool, rows: NDArray[Any], *arguments: Any
+    ) -> Any:
+        """Learn rows that come after ``first`` others; return their leaves if they are wanted.
 
         A call that is repeated, because another actor has died meanwhile, is answered as before:
         it has the same name.
@@ -119,10 +121,10 @@ class PartialForest:
             return self._last[1]
         if seen != first:
             raise RuntimeError(f"this actor has learned {seen} rows instead of {first}")
-        method = self._engine.ends_then_learn if ends else self._engine.learn
-        said = method(rows, *arguments)
-        self._last = (call, said)
-        return said
+        method = self._engine.ends_then_learn if with_leaves else self._engine.learn
+        result = method(rows, *arguments)
+        self._last = (call, result)
+        return result
 
     def save(self, path: str, identity: str) -> None:
         """Write the engine's state to a file, in the checkpoint's folder with this journal."""
@@ -158,7 +160,7 @@ class PartialForest:
             )
 
     def sums(self, rows: NDArray[Any], n_jobs: int, n_classes: int, uniform: bool) -> Any:
-        """Return the sums of the trees' ends; None before there is an example."""
+        """Return the sums of the trees' leaves; None before there is an example."""
         if self._engine.seen == 0:
             return None
         _, labels, distances = self._engine.ends(rows, n_jobs)
@@ -186,7 +188,7 @@ class PartialForest:
         return arrivals[[name in wanted for name in id_column(names).tolist()]]
 
     def grow(self, n_jobs: int, *shared: tuple[Any, ...]) -> None:
-        """Grow trees anew from what is stored here, and from what other actors share.
+        """Rebuild trees from what is stored here, and from what other actors share.
 
         Parameters
         ----------
@@ -214,24 +216,24 @@ class PartialForest:
 def weighed(
     labels: NDArray[np.float64], distances: NDArray[np.float64], n_classes: int, *, uniform: bool
 ) -> tuple[NDArray[np.float64], ...]:
-    """Return sums over the trees' ends: of those at a distance, of those at distance 0, and of all.
+    """Return sums over the trees' leaves: of those at a distance, at distance 0, and of all.
 
     Parameters
     ----------
     labels : ndarray of shape (n_rows, n_trees, label_length)
-        Of the ends.
+        Of the leaves.
     distances : ndarray of shape (n_rows, n_trees)
-        Of the ends.
+        Of the leaves.
     n_classes : int
         How many codes there are; 0 if labels are targets.
     uniform : bool
-        Whether all ends have the same weight.
+        Whether all leaves have the same weight.
 
     Returns
     -------
     sums, at_zero, equally : ndarray of shape (n_rows, n_classes + 1) or (n_rows, label_length + 1)
         Weights by class, or weights times targets; and the weights' sum. The last have the same
-        weight for all, for ends that are infinitely far.
+        weight for all, for leaves that are infinitely far.
     """
     n_rows = len(distances)
     is_zero = distances == 0
@@ -351,11 +353,11 @@ class ActorGroup:
             raise failed
         return results
 
-    def ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
+    def run(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
         """Have all actors, or only some, call a method; return the results."""
         return self.results(self.submit(method, *arguments, **options))
 
-    def ask_each(self, method: str, arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
+    def run_each(self, method: str, arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Have every actor call a method with arguments of its own; return the results."""
         pending = [self.submit(method, *own, only=[i]) for i, own in enumerate(arguments)]
         return self.results([one for of_actor in pending for one in of_actor])

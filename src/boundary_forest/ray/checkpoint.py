@@ -353,26 +353,26 @@ def opened(
         Its parameters.
     """
     with ModelFile(checkpoint.folder / DRIVER) as file, file.checking("document"):
-        told = file.document["checkpoint"]
-        if told["estimator"] != name:
-            raise file.error(f"it belongs to a {str(told['estimator'])[:80]}, not to a {name}")
-        if told["journal"] != checkpoint.identity:
+        document = file.document["checkpoint"]
+        if document["estimator"] != name:
+            raise file.error(f"it belongs to a {str(document['estimator'])[:80]}, not to a {name}")
+        if document["journal"] != checkpoint.identity:
             raise file.error(f"it does not belong to {JOURNAL} in the same folder")
-        parameters = read_parameters(file, told["parameters"], names, {})
-        if told["parts"] is None:
+        parameters = read_parameters(file, document["parameters"], names, {})
+        if document["parts"] is None:
             return OpenedCheckpoint(parameters)
         checkpoint.latest = _read_snapshot(file, checkpoint.folder)
         checkpoint.forget_included()
-        in_use = {**parameters, **told["in_use"]}
-        columns = {column: read_column(file, column) for column in told["columns"]}
+        in_use = {**parameters, **document["in_use"]}
+        columns = {column: read_column(file, column) for column in document["columns"]}
         settings = ForestSettings.of(
-            in_use, seed=int(parameters["random_state"]), **told["settings"]
+            in_use, seed=int(parameters["random_state"]), **document["settings"]
         )
         labels = policy.from_parameters(in_use).loaded(
-            told["labels"], columns.__getitem__, settings.label_length
+            document["labels"], columns.__getitem__, settings.label_length
         )
         names_of_features = None
-        if told["has_feature_names"]:
+        if document["has_feature_names"]:
             names_of_features = read_column(file, "feature_names")
         return OpenedCheckpoint(parameters, settings, labels, names_of_features)
 
@@ -395,9 +395,9 @@ def check_shared(folder: Path, identity: str) -> None:
 
 
 def _read_snapshot(file: ModelFile, folder: Path) -> CheckpointSnapshot:
-    told = file.document["checkpoint"]
-    driver: State = {name: told["driver"][name] for name in _DRIVER_NUMBERS}
+    document = file.document["checkpoint"]
+    driver: State = {name: document["driver"][name] for name in _DRIVER_NUMBERS}
     driver |= {name: file.array(name, "float64") for name in _DRIVER_ARRAYS}
-    trees = [(int(first), int(end)) for first, end in told["trees"]]
-    parts = [str(folder / Path(name).name) for name in told["parts"]]
-    return CheckpointSnapshot(int(told["operation"]), trees, parts, driver)
+    trees = [(int(first), int(end)) for first, end in document["trees"]]
+    parts = [str(folder / Path(name).name) for name in document["parts"]]
+    return CheckpointSnapshot(int(document["operation"]), trees, parts, driver)

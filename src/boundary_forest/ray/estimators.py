@@ -126,7 +126,7 @@ class BoundaryForestNeighbors(ClusterMixin, neighbors.BoundaryForestNeighbors):
         How neighbours are searched for. "paper" is the paper's rule, and gives the same answers as
         in one process. "graph" is sharded by examples: each actor has an index of its own over
         every n-th of them, and answers differ from those of one process. ``checkpoint_dir``,
-        ``offline`` and ``upsert`` are not available then; ``save`` learns one index anew.
+        ``offline`` and ``upsert`` are not available then; ``save`` learns one new index.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""What actors tell each other, at the arrival counts at which something is decided by all trees.
+"""What actors exchange, at the arrival counts at which something is decided by all trees.
 
-Two things need what all actors store: trees that are grown anew after the weights of features have
+Two things need what all actors store: trees that are rebuilt after the weights of features have
 changed, which is done in steps after each doubling of the arrivals; and the bound on the number of
 stored examples. Between these arrival counts actors learn without each other.
 """
@@ -48,30 +48,30 @@ def exchange(
 
 def n_stored(group: ActorGroup) -> int:
     """Return how many examples are stored, each counted once."""
-    return len(np.unique(np.concatenate(group.ask("stored"))))
+    return len(np.unique(np.concatenate(group.run("stored"))))
 
 
 def _cut_oldest(group: ActorGroup, n_jobs: int) -> bool:
     """Cut the tree that has the oldest example; those that answer come first, by place."""
     found = [
         (oldest[0], not oldest[1], oldest[2], actor)
-        for actor, oldest in enumerate(group.ask("call", "oldest"))
+        for actor, oldest in enumerate(group.run("call", "oldest"))
         if oldest is not None
     ]
     if not found:
         return False
     _, growing, place, actor = min(found)
-    group.ask("call", "cut", place, not growing, n_jobs, only=[actor])
+    group.run("call", "cut", place, not growing, n_jobs, only=[actor])
     return True
 
 
 def _grow(group: ActorGroup, step: int, n_jobs: int) -> None:
-    """Have trees grown anew from what all actors store; rows go from actor to actor."""
-    wanting = [i for i, places in enumerate(group.ask("call", "places_to_grow")) if places]
+    """Have trees rebuilt from what all actors store; rows go from actor to actor."""
+    wanting = [i for i, places in enumerate(group.run("call", "places_to_grow")) if places]
     shared: list[Any] = []
     if wanting:
         known = np.empty(0, dtype=np.uint64)
-        for i, stored in enumerate(group.ask("stored")):
+        for i, stored in enumerate(group.run("stored")):
             ((_, new),) = group.submit("call", "examples", np.setdiff1d(stored, known), only=[i])
             shared.append(new)
             known = np.union1d(known, stored)

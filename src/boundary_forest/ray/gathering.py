@@ -1,4 +1,4 @@
-"""What actors tell of their trees, put together as an engine tells it that holds them all."""
+"""What actors report of their trees, joined as an engine that holds them all reports it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Gathered:
     Parameters
     ----------
     forest : SpreadForest
-        Whose state it is. It is gathered when it is first asked for.
+        Whose state it is. It is gathered when it is first needed.
     """
 
     def __init__(self, forest: Any) -> None:
@@ -71,11 +71,11 @@ def joined_stats(
     stats["examples_stored"] = n_stored
     stats["nodes_per_tree"] = [n for part in parts for n in part["nodes_per_tree"]]
     if driver is not None and "turnover" in stats:
-        told = [part["turnover"] for part in parts]
+        reports = [part["turnover"] for part in parts]
         votes = driver.state()
         stats["turnover"] = {
-            "generations": [n for of_part in told for n in of_part["generations"]],
-            "ages": [n for of_part in told for n in of_part["ages"]],
+            "generations": [n for of_part in reports for n in of_part["generations"]],
+            "ages": [n for of_part in reports for n in of_part["ages"]],
             "losses": votes["tree_losses"].tolist() if driver.is_planted else [],
             "rule": votes["vote_power"],
         }
@@ -94,11 +94,11 @@ def joined_paths(parts: list[Any], driver: Driver) -> Any:
         for part, of_part in zip(parts, examples, strict=True)
         for places, distances in part[0]
     ]
-    ends = np.array([places[-1] for places, _ in trees])
-    said = np.ascontiguousarray(labels[ends][None])
+    leaves = np.array([places[-1] for places, _ in trees])
+    leaf_labels = np.ascontiguousarray(labels[leaves][None])
     distances = np.array([[distances[-1] for _, distances in trees]])
-    answer, weights = driver.answer(said, distances, True)
+    answer, weights = driver.answer(leaf_labels, distances, True)
     if answer.shape[1] != labels.shape[1] or driver.n_classes:  # shares, by code
-        codes = np.unique(labels[ends][:, 0])
+        codes = np.unique(labels[leaves][:, 0])
         answer = np.stack([codes, answer[0, codes.astype(np.intp)]], axis=1)
     return trees, weights[0], answer, (positions, labels, arrivals, ids)

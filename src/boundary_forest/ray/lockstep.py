@@ -21,7 +21,7 @@ MOST_ROWS = 8192  # learned between two moments at which a call can be interrupt
 MOST_TRIES = 10  # of one call whose actors die
 
 T = TypeVar("T")
-Ends = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]  # arrivals, labels and distances
+Leaves = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]  # arrivals, labels and distances
 
 
 class Lockstep:
@@ -152,7 +152,7 @@ class Lockstep:
                     self._try_cut(rows.X, rows.labels, 1, ids, begin, end)
             else:
                 arguments = (self._group.put(rows.X[:n]), rows.labels[:n], 1, ids)
-                self._group.ask("learn", rows.first, rows.first, False, *arguments, only=actors)
+                self._group.run("learn", rows.first, rows.first, False, *arguments, only=actors)
 
     def _learn_safely(self, call: Callable[[], T]) -> T:
         """Return what a learning call returns; if it fails, nothing of it was learned.
@@ -186,7 +186,7 @@ class Lockstep:
         for i, part in enumerate(states):
             self._group.start(i, part)
         try:
-            self._group.ask("get", "seen")
+            self._group.run("get", "seen")
         except ActorLostError as error:
             raise ForestLostError(
                 "an actor died before it received its trees: start again, or continue with "
@@ -196,7 +196,7 @@ class Lockstep:
     def save_parts(self, paths: list[str], identity: str) -> None:
         """Have each actor write the state of its trees to a file, in the folder of this journal."""
         each = [(path, identity) for path in paths]
-        self._safely(lambda: self._group.ask_each("save", each))
+        self._safely(lambda: self._group.run_each("save", each))
 
     def driver_state(self) -> State:
         """Return what the driver knows."""
@@ -229,32 +229,32 @@ class Lockstep:
         begin: int,
         end: int,
         *,
-        asked: bool = False,
+        with_answers: bool = False,
         shares: bool = False,
         ranks: Any = None,
     ) -> Any:
         driver, group = self._driver, self._group
-        wants = asked or driver.wants_ends
+        wants = with_answers or driver.wants_ends
         batch, targets = rows[begin:end], np.ascontiguousarray(labels[begin:end])
         names = None if ids is None else ids[begin:end]
-        answers = ends = weights = None
+        answers = leaves = weights = None
         arguments = (group.put(np.ascontiguousarray(batch)), group.put(targets), n_jobs, names)
-        said = group.ask("learn", (self._n_calls, begin), driver.seen, wants, *arguments)
+        replies = group.run("learn", (self._n_calls, begin), driver.seen, wants, *arguments)
         if wants:
-            ends = side_by_side(said)
-            answers, weights = driver.hear(targets, *ends[1:], asked, shares, ranks)
+            leaves = side_by_side(replies)
+            answers, weights = driver.hear(targets, *leaves[1:], with_answers, shares, ranks)
         else:
             driver.learn(targets)
         self._stored = exchange(group, driver, n_jobs, self._max_stored)
-        return answers, ends, weights
+        return answers, leaves, weights
 
-    def _ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
+    def _run(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
         """Have all actors, or only some, call a method; return the results."""
-        return self._safely(lambda: self._group.ask(method, *arguments, **options))
+        return self._safely(lambda: self._group.run(method, *arguments, **options))
 
 
-def side_by_side(parts: list[Ends]) -> Ends:
-    """Return the ends of all trees, given those of each actor's."""
+def side_by_side(parts: list[Leaves]) -> Leaves:
+    """Return the leaves of all trees, given those of each actor's."""
     arrivals, labels, distances = (
         np.concatenate(of_all, axis=1) for of_all in zip(*parts, strict=True)
     )

@@ -22,7 +22,7 @@ from boundary_forest.estimators.blocks import joined
 from boundary_forest.estimators.fitted import Forest, new_engine
 from boundary_forest.ray.exchange import exchange, n_stored
 from boundary_forest.ray.gathering import Gathered, composed_digest, joined_paths, joined_stats
-from boundary_forest.ray.lockstep import Ends, Lockstep, side_by_side
+from boundary_forest.ray.lockstep import Leaves, Lockstep, side_by_side
 from boundary_forest.ray.retrieval import merged_neighbors, merged_within
 from boundary_forest.ray.states import State, merged
 
@@ -73,17 +73,17 @@ class SpreadForest(Lockstep):
         with_ends: bool = False,
         shares: bool,
     ) -> Any:
-        said = []
+        replies = []
         for begin, end in self._cuts(len(rows)):
-            answers, ends, weights = self._learn_cut(
-                rows, labels, n_jobs, ids, begin, end, asked=True, shares=shares, ranks=ranks
+            answers, leaves, weights = self._learn_cut(
+                rows, labels, n_jobs, ids, begin, end, with_answers=True, shares=shares, ranks=ranks
             )
-            arrivals, of_ends, distances = ends
-            said.append((answers, arrivals, of_ends, distances, weights))
-        if not said:  # of the only row there is no answer
+            arrivals, leaf_labels, distances = leaves
+            replies.append((answers, arrivals, leaf_labels, distances, weights))
+        if not replies:  # of the only row there is no answer
             width = 0 if ranks is None else len(ranks)
             return np.empty((0, width if shares else self._settings.label_length))
-        answers, *found = joined(said)
+        answers, *found = joined(replies)
         return (answers, tuple(found)) if with_ends else answers
 
     def _learn_cut(self, *arguments: Any, **options: Any) -> Any:
@@ -97,7 +97,7 @@ class SpreadForest(Lockstep):
 
         def learn() -> None:
             group, driver = self._group, self._driver
-            group.ask("call", "learn_offline", group.put(rows), group.put(labels), n_jobs, ids)
+            group.run("call", "learn_offline", group.put(rows), group.put(labels), n_jobs, ids)
             driver.learn_offline(labels)
             self._stored = exchange(group, driver, n_jobs, self._max_stored, offline=True)
 
@@ -106,7 +106,7 @@ class SpreadForest(Lockstep):
 
     def check_ids(self, ids: Any, may_be_known: bool = False) -> None:
         """Raise ValueError if an id occurs twice or names a stored example."""
-        self._ask("call", "check_ids", ids, may_be_known)
+        self._run("call", "check_ids", ids, may_be_known)
 
     def forget(self, ids: Any, n_jobs: int) -> list[int]:
         """Forget examples; return the numbers of unknown ids, and then nothing is forgotten.
@@ -129,7 +129,7 @@ class SpreadForest(Lockstep):
     # Answering
 
     def predict(self, rows: NDArray[Any], n_jobs: int, ranks: Any = None) -> Any:
-        """Return the label vector that E makes of all trees' ends; None if a class has no rank."""
+        """Return the label vector that E makes of all leaves; None if a class has no rank."""
         return self._answers(rows, n_jobs, ranks, shares=False)
 
     def estimate(self, rows: NDArray[Any], n_jobs: int, ranks: Any = None) -> Any:
@@ -140,38 +140,42 @@ class SpreadForest(Lockstep):
         with self._lock:
             if ranks is not None and len(ranks) < self._driver.n_classes:
                 return None
-            ends = self._ends(rows, n_jobs)
-            return self._driver.answer(*ends[1:], shares, ranks)[0]
+            leaves = self._leaves(rows, n_jobs)
+            return self._driver.answer(*leaves[1:], shares, ranks)[0]
 
     def apply(self, rows: NDArray[Any], n_jobs: int) -> NDArray[np.uint64]:
         """Return the arrival number of the example that each tree ends at."""
-        return self._ends(rows, n_jobs)[0]
+        return self._leaves(rows, n_jobs)[0]
 
-    def _ends(self, rows: NDArray[Any], n_jobs: int) -> Ends:
-        """Return the ends of all trees, by place."""
+    def _leaves(self, rows: NDArray[Any], n_jobs: int) -> Leaves:
+        """Return the leaves of all trees, by place."""
         with self._lock:
             queries = self._group.put(rows)
-            said: list[Ends] = self._ask("call", "ends", queries, n_jobs, only=self._asked())
+            replies: list[Leaves] = self._run(
+                "call", "ends", queries, n_jobs, only=self._queried_actors()
+            )
             if self._driver.is_planted:
-                return side_by_side(said)
+                return side_by_side(replies)
         n = self._settings.n_estimators
-        arrivals, labels, distances = (np.repeat(part[:, :1], n, axis=1) for part in said[0])
+        arrivals, labels, distances = (np.repeat(part[:, :1], n, axis=1) for part in replies[0])
         return arrivals, labels, distances
 
-    def _asked(self) -> list[int] | None:
-        """Whom to ask: before there are trees, all actors have the same examples."""
+    def _queried_actors(self) -> list[int] | None:
+        """Which actors to query: before there are trees, all actors have the same examples."""
         return None if self._driver.is_planted else [0]
 
     def neighbors(self, rows: NDArray[Any], n: int, n_jobs: int, **options: Any) -> Any:
         """Return distances, arrival numbers and ids of the closest that the trees compared."""
         return self._safely(
-            lambda: merged_neighbors(self._group, self._asked(), rows, n, n_jobs, options)
+            lambda: merged_neighbors(self._group, self._queried_actors(), rows, n, n_jobs, options)
         )
 
     def within(self, rows: NDArray[Any], radius: float, n_jobs: int, **options: Any) -> Any:
         """Return where each row's end, and distances, arrivals and ids within a radius."""
         return self._safely(
-            lambda: merged_within(self._group, self._asked(), rows, radius, n_jobs, options)
+            lambda: merged_within(
+                self._group, self._queried_actors(), rows, radius, n_jobs, options
+            )
         )
 
     def paths(self, row: NDArray[Any]) -> Any:
@@ -179,7 +183,7 @@ class SpreadForest(Lockstep):
         if self._labels.rules["estimator"] == "nearest":
             return self.gathered().paths(row)
         with self._lock:
-            return joined_paths(self._ask("call", "paths", row), self._driver)
+            return joined_paths(self._run("call", "paths", row), self._driver)
 
     # What it is
 
@@ -190,7 +194,7 @@ class SpreadForest(Lockstep):
     def state(self, with_positions: bool = True) -> State:
         """Return the state of all trees as arrays."""
         with self._lock:
-            return merged(self._ask("state", with_positions), self._driver.state())
+            return merged(self._run("state", with_positions), self._driver.state())
 
     def gathered(self) -> Forest:
         """Return an engine in this process that has all trees."""
@@ -202,19 +206,19 @@ class SpreadForest(Lockstep):
         """Return a hash for each tree, one of the examples, and one of what was decided."""
         with self._lock:
             votes = self._driver.state()
-            parts = self._ask("call", "digest", label_keys, votes)
+            parts = self._run("call", "digest", label_keys, votes)
             return composed_digest(parts, self._group.trees, planted=self._driver.is_planted)
 
     def features(self) -> Any:
         """Return the features' weights, and their variances over what is stored."""
         if isinstance(self._settings.adaptive.get("feature_weights"), str):
             # Over the last arrivals, which all actors know.
-            return self._ask("call", "features", only=[0])[0]
+            return self._run("call", "features", only=[0])[0]
         return self.gathered().features()
 
     def stats(self) -> dict[str, Any]:
         """Return counts, costs and bytes, over all actors."""
         with self._lock:
-            told = self._ask("call", "stats")
+            reports = self._run("call", "stats")
             stored = self._safely(lambda: n_stored(self._group))
-            return joined_stats(told, stored, self._driver)
+            return joined_stats(reports, stored, self._driver)

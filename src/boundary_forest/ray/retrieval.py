@@ -45,7 +45,7 @@ def as_tables(
 
 def merged_neighbors(
     group: ActorGroup,
-    asked: Sequence[int] | None,
+    actors: Sequence[int] | None,
     rows: NDArray[Any],
     n: int,
     n_jobs: int,
@@ -57,8 +57,8 @@ def merged_neighbors(
     ----------
     group : ActorGroup
         The actors.
-    asked : list of int or None
-        Those to ask; None is all.
+    actors : list of int or None
+        Those to query; None is all.
     rows : ndarray of shape (n_samples, n_features)
         The queries.
     n : int
@@ -71,13 +71,13 @@ def merged_neighbors(
 
     def candidates(rows: NDArray[Any], **options: Any) -> list[Any]:
         queries = group.put(rows)
-        return group.ask("call", "candidates", queries, n, None, n_jobs, only=asked, **options)
+        return group.run("call", "candidates", queries, n, None, n_jobs, only=actors, **options)
 
     parts = candidates(rows, **options)
     found = merged(parts, n)
     few = np.flatnonzero(n_found(found) < n)
     if len(few):
-        _check_enough(group, asked, n, options)
+        _check_enough(group, actors, n, options)
         # Where too few were compared, all that is stored is: for these rows alone.
         for part in candidates(rows[few], **{**options, "exact": True}):
             counts = np.zeros(len(rows), dtype=np.uint64)
@@ -89,7 +89,7 @@ def merged_neighbors(
 
 def merged_within(
     group: ActorGroup,
-    asked: Sequence[int] | None,
+    actors: Sequence[int] | None,
     rows: NDArray[Any],
     radius: float,
     n_jobs: int,
@@ -97,22 +97,22 @@ def merged_within(
 ) -> RadiusNeighbors:
     """Return what the engine's ``within`` returns, of all trees; parameters as above."""
     queries = group.put(rows)
-    parts = group.ask("call", "candidates", queries, None, radius, n_jobs, only=asked, **options)
+    parts = group.run("call", "candidates", queries, None, radius, n_jobs, only=actors, **options)
     return merged(parts, None)
 
 
 def _check_enough(
-    group: ActorGroup, asked: Sequence[int] | None, n: int, how: dict[str, Any]
+    group: ActorGroup, actors: Sequence[int] | None, n: int, options: dict[str, Any]
 ) -> None:
     """Raise the engine's error if there are fewer than n examples to choose from."""
-    is_filtered = how.get("mask") is not None or how.get("ids") is not None
-    stored = np.unique(np.concatenate(group.ask("stored", only=asked)))
-    if how.get("mask") is not None:
-        mask = how["mask"]
+    is_filtered = options.get("mask") is not None or options.get("ids") is not None
+    stored = np.unique(np.concatenate(group.run("stored", only=actors)))
+    if options.get("mask") is not None:
+        mask = options["mask"]
         stored = stored[stored < len(mask)]  # more may have arrived since it was made
         stored = stored[mask[stored] != 0]
-    if how.get("ids") is not None:
-        named = group.ask("known", how["ids"], only=asked)
+    if options.get("ids") is not None:
+        named = group.run("known", options["ids"], only=actors)
         stored = np.unique(np.concatenate(named))
     if n > len(stored):
         raise too_few(len(stored), n, is_filtered=is_filtered)

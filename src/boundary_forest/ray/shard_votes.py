@@ -4,7 +4,7 @@ Each actor has a forest of its own, with all trees, over every n-th example. It 
 as fast, and each actor stores its part alone; but it is another forest than that of one process,
 and on the same data it is less accurate, because every shard knows a part of the examples only.
 
-Answers are made of the ends of all shards' trees, as a forest makes them of its trees' (Shepard).
+Answers are made of the leaves of all shards' trees, as a forest makes them of its trees' (Shepard).
 Weights 1 / distance add up, so a shard sends their sums over its own trees: by class, or times the
 targets. Examples at distance 0 decide alone, so theirs are sent apart; if all are infinitely far,
 they decide equally.
@@ -86,9 +86,9 @@ class ShardedForest(ShardedIndex):
                 return None
             width = max(n_classes, len(ranks)) if self._are_classes else 0
             queries = self._group.put(rows)
-            parts = self._ask("sums", queries, n_jobs, width, self._is_uniform)
-        told = [part for part in parts if part is not None]
-        sums, at_zero, equally = (sum(part[j] for part in told) for j in range(3))
+            parts = self._run("sums", queries, n_jobs, width, self._is_uniform)
+        known = [part for part in parts if part is not None]
+        sums, at_zero, equally = (sum(part[j] for part in known) for j in range(3))
         chosen = np.where(at_zero[:, -1:] > 0, at_zero, sums)
         chosen = np.where(chosen[:, -1:] > 0, chosen, equally)
         shares: NDArray[np.float64] = chosen[:, :-1] / chosen[:, -1:]

@@ -66,7 +66,7 @@ class ShardedIndex:
 
     @contextmanager
     def _whole(self) -> Iterator[None]:
-        """Return a context inside which all shards are asked: they are there, and are alike."""
+        """Return a context inside which all shards are queried: they are there, and are alike."""
         with self._lock:
             if self._is_lost:
                 raise ForestLostError(
@@ -80,9 +80,9 @@ class ShardedIndex:
                     "an actor died, and the examples of its shard are lost: learn them again"
                 ) from error
 
-    def _ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
+    def _run(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
         with self._whole():
-            return self._group.ask(method, *arguments, **options)
+            return self._group.run(method, *arguments, **options)
 
     def learn(
         self, rows: NDArray[Any], labels: NDArray[np.float64], n_jobs: int, ids: Any = None
@@ -92,7 +92,7 @@ class ShardedIndex:
         with Interrupts(), self._whole():
             shared = (n, group.put(rows), group.put(labels), n_jobs, ids)
             try:
-                group.ask_each(
+                group.run_each(
                     "learn_share", [((shard - self.seen) % n, *shared) for shard in range(n)]
                 )
             except ActorLostError:
@@ -114,19 +114,19 @@ class ShardedIndex:
 
     def check_ids(self, ids: Any, may_be_known: bool = False) -> None:
         """Raise ValueError if an id occurs twice or names a stored example."""
-        self._ask("call", "check_ids", ids, may_be_known)
+        self._run("call", "check_ids", ids, may_be_known)
 
     def forget(self, ids: Any, n_jobs: int) -> list[int]:
         """Forget the examples with these ids, or return the numbers of those not known."""
         with Interrupts(), self._lock:
-            known = np.array(self._ask("knows", ids))
+            known = np.array(self._run("knows", ids))
             unknown = np.flatnonzero(~known.any(axis=0))
             if len(unknown):
                 return [int(i) for i in unknown]
             names = id_column(ids)
-            stored = self._ask("call", "stats")
-            for of_shard, told in zip(known, stored, strict=True):
-                if len(set(names[of_shard].tolist())) == told["examples_stored"] > 0:
+            stored = self._run("call", "stats")
+            for of_shard, stats in zip(known, stored, strict=True):
+                if len(set(names[of_shard].tolist())) == stats["examples_stored"] > 0:
                     raise ValueError(
                         "ids must not be those of all stored examples of a shard, because it "
                         "needs at least one: start a new forest instead"
@@ -135,18 +135,18 @@ class ShardedIndex:
                 own = names[of_shard]
                 if len(own):
                     own = own.tolist() if isinstance(ids, list) else own
-                    unknown = self._ask("call", "forget", own, n_jobs, only=[shard])[0]
+                    unknown = self._run("call", "forget", own, n_jobs, only=[shard])[0]
                     assert not unknown, "a shard must know the ids that it reported as known"
             return []
 
     def erase_forgotten(self, n_jobs: int) -> None:
         """Erase what was forgotten from trees and memory."""
-        self._ask("call", "erase_forgotten", n_jobs)
+        self._run("call", "erase_forgotten", n_jobs)
 
     @property
     def n_forgotten(self) -> int:
         """How many examples were forgotten that searches still go by."""
-        return int(sum(self._ask("get", "n_forgotten")))
+        return int(sum(self._run("get", "n_forgotten")))
 
     def neighbors(self, rows: NDArray[Any], n: int, n_jobs: int, **options: Any) -> Any:
         """Return distances, arrival numbers and ids of the closest that any shard finds."""
@@ -206,7 +206,7 @@ class ShardedIndex:
 
     def gathered(self) -> Forest:
         """Return an engine in this process that has learned the stored examples in order."""
-        parts = self._ask("stored_examples")
+        parts = self._run("stored_examples")
         arrivals = [self._arrivals(shard, part[2]) for shard, part in enumerate(parts)]
         order = np.argsort(np.concatenate(arrivals))
         engine = new_engine(self._settings, self._labels)
@@ -220,7 +220,7 @@ class ShardedIndex:
 
     def digest(self, label_keys: Any) -> Any:
         """Return hashes of all shards' trees and examples."""
-        parts = self._ask("call", "digest", label_keys)
+        parts = self._run("call", "digest", label_keys)
         trees, examples, decided = zip(*parts, strict=True)
         return np.concatenate(trees), np.concatenate(examples), decided[0]
 
@@ -230,8 +230,8 @@ class ShardedIndex:
 
     def stats(self) -> dict[str, Any]:
         """Return counts, costs and bytes, over all shards."""
-        told = self._ask("call", "stats")
-        stats = joined_stats(told, sum(part["examples_stored"] for part in told), None)
+        parts = self._run("call", "stats")
+        stats = joined_stats(parts, sum(part["examples_stored"] for part in parts), None)
         return {**stats, "examples_seen": self.seen}
 
     def stop(self) -> None:

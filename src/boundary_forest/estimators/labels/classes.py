@@ -3,7 +3,7 @@
 Codes are appended to a table before the engine learns, because a query in another thread may meet
 an example as soon as it is published. They are never withdrawn: a class shows only once the engine
 has published one of its examples, so that a call that learned nothing leaves no trace. Codes that
-no example was published with are given anew by the next call.
+no example was published with are given again by the next call.
 """
 
 from __future__ import annotations
