@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from boundary_forest.estimators.blocks import is_sparse, sound_sparse
 from boundary_forest.estimators.element_type import is_checked
-from boundary_forest.estimators.errors import naming
+from boundary_forest.estimators.errors import raise_naming
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.lossless import check_exact
 
@@ -43,7 +43,7 @@ def n_threads(n_jobs: Any) -> int:
 
 
 def _validated(draft: Any, X: Any, *, reset: bool) -> Any:
-    with naming("X"):
+    try:
         if is_sparse(X):
             X = sound_sparse(X)
         checked = validate_data(
@@ -51,6 +51,8 @@ def _validated(draft: Any, X: Any, *, reset: bool) -> Any:
         )
         if not is_sparse(checked):
             check_exact(X, checked)
+    except (TypeError, ValueError) as error:
+        raise_naming("X", error)
     return checked
 
 

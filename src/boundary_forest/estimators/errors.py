@@ -1,51 +1,23 @@
-"""Errors that say which parameter they are about, and how far a call came."""
+"""Errors that say which parameter they are about, and values as messages show them."""
 
 from __future__ import annotations
 
 import re
 from numbers import Integral
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 
-class naming:
-    """A context in which an error about what was given as ``parameter`` names the parameter.
+def raise_naming(parameter: str, error: Exception) -> NoReturn:
+    """Raise an error about what was given as ``parameter`` so that it names the parameter.
 
-    Both contexts here are entered for every batch, so they are classes: generators take longer.
+    A function for ``except`` clauses: a context would take longer for every batch.
     """
-
-    def __init__(self, parameter: str) -> None:
-        self._parameter = parameter
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: object
-    ) -> None:
-        if not isinstance(error, TypeError | ValueError):
-            return
-        if re.search(rf"\b{self._parameter}\b|cannot be used:", str(error)):
-            return
-        raised = ValueError if isinstance(error, ValueError) else TypeError
-        raise raised(f"{self._parameter} cannot be used: {error}") from error
-
-
-class keeping:
-    """A context in which an exception says how many rows of earlier blocks were learned."""
-
-    def __init__(self, n_learned: int) -> None:
-        self._n_learned = n_learned
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: object
-    ) -> None:
-        if error is not None and self._n_learned:
-            error.add_note(f"{self._n_learned} rows were learned before this error and are kept")
+    if re.search(rf"\b{parameter}\b|cannot be used:", str(error)):
+        raise error
+    raised = ValueError if isinstance(error, ValueError) else TypeError
+    raise raised(f"{parameter} cannot be used: {error}") from error
 
 
 def plain(value: Any) -> Any:

@@ -22,7 +22,7 @@ from boundary_forest.estimators.batch import LearningBatch
 from boundary_forest.estimators.blocks import is_sparse, joined, row_blocks
 from boundary_forest.estimators.checking import checked_positions, first_positions
 from boundary_forest.estimators.element_type import as_rows, element_type_of
-from boundary_forest.estimators.errors import keeping, naming
+from boundary_forest.estimators.errors import raise_naming
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.forest_settings import ForestSettings
 from boundary_forest.estimators.ids import as_ids, check_kind, engine_ids, kind_of
@@ -89,13 +89,17 @@ def checked_batch(estimator: Any, fitted: Fitted | None, call: LearningCall) -> 
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
-    with naming("y"):
+    try:
         y = labels.checked(y, n_rows)
+    except (TypeError, ValueError) as error:
+        raise_naming("y", error)
     if y is not None and len(y) != n_rows:
         raise ValueError(f"X has {n_rows} rows but y has {len(y)}")
     if classes is not None:
-        with naming("classes"):
+        try:
             classes = labels.checked(classes, n_rows)
+        except (TypeError, ValueError) as error:
+            raise_naming("classes", error)
     ids = None if call.ids is None else as_ids(call.ids, n_rows)
     return LearningBatch(X, y, ids, classes, names, first, call.mode is LearningMode.REPLACE)
 
@@ -126,8 +130,10 @@ def encoded_labels(
     """Return a batch's labels as the engine takes them, and the policy that knows them."""
     policy = new_labels(estimator) if fitted is None else fitted.labels
     n_met = 0 if fitted is None else fitted.engine.n_classes
-    with naming("y"):
+    try:
         labels, policy = policy.encoded(batch.y, batch.classes, len(batch), n_met)
+    except (TypeError, ValueError) as error:
+        raise_naming("y", error)
     return np.ascontiguousarray(labels), policy
 
 
@@ -185,11 +191,15 @@ def train_engine(prepared: PreparedBatch, parts: Iterable[LearningBatch], n_thre
     for part in parts:
         start = part.first - batch.first
         for rows in _blocks(prepared, part.X):
-            with keeping(start):
-                block = slice(start, start + len(rows))
-                names = None if ids is None else ids[block]
+            block = slice(start, start + len(rows))
+            names = None if ids is None else ids[block]
+            try:
                 answers.append(_train_block(prepared, rows, block, n_threads, names))
-                start = block.stop
+            except BaseException as error:
+                if start:
+                    error.add_note(f"{start} rows were learned before this error and are kept")
+                raise
+            start = block.stop
     return None if answers[0] is None else joined(answers)
 
 

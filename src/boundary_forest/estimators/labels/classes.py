@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.estimators.errors import naming
+from boundary_forest.estimators.errors import raise_naming
 from boundary_forest.estimators.labels.class_codes import ClassCodes, as_labels
 from boundary_forest.estimators.labels.policy import Endings, LabelColumns
 
@@ -89,10 +89,11 @@ class ClassLabels:
         assert y is not None
         table, policy = self.shown_table(n_met), self
         if classes is not None:
-            with naming("classes"):
-                declared = table.encode(np.sort(classes))[1]
-                declared.encode(y)  # to be of another kind is the fault of classes
-                table = declared
+            try:
+                table = table.encode(np.sort(classes))[1]
+                table.encode(y)  # to be of another kind is the fault of classes
+            except (TypeError, ValueError) as error:
+                raise_naming("classes", error)
             policy = replace(self, n_declared=len(table.classes))
         codes, table = table.encode(y)
         self.codes.table = table
