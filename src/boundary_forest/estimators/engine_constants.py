@@ -69,10 +69,10 @@ STATE_ARRAYS = {
 VOTE_ARRAYS = ("vote_errors", "tree_losses")
 ID_COLUMNS = ("ids", "window_ids")  # each None, an array of int64 or a list of str
 
-Tree = tuple[NDArray[np.uint32], NDArray[np.uint32]]
+NodeArrays = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 
 
-def trees_in(state: dict[str, Any]) -> Iterator[Tree]:
+def trees_in(state: dict[str, Any]) -> Iterator[NodeArrays]:
     """For each tree, its nodes' examples and parents (the root's is no node), as created."""
     begin = 0
     for size in state["tree_sizes"].tolist():

@@ -24,7 +24,7 @@ from boundary_forest.files.layout import Streamed
 from boundary_forest.files.serialization import column_arrays, written_parameters
 from boundary_forest.files.writing import write_model
 
-Arrays = dict[str, NDArray[Any] | Streamed]
+FileArrays = dict[str, NDArray[Any] | Streamed]
 
 
 def save_forest(
@@ -48,7 +48,7 @@ def save_forest(
 
 def contents_of(
     forest: BaseBoundaryForest, attachments: Mapping[str, Any] | None = None
-) -> tuple[dict[str, Any], Arrays]:
+) -> tuple[dict[str, Any], FileArrays]:
     """Return the document and the arrays of a forest's file."""
     if type(forest).__module__.partition(".")[0] != __name__.partition(".")[0]:
         raise TypeError(
@@ -64,7 +64,7 @@ def contents_of(
             "forest": None,
             "attachments": sorted(attached),
         }
-        arrays: Arrays = {}
+        arrays: FileArrays = {}
         if forest.fitted is not None:
             forest.erase_forgotten()
             _check_functions(parameters, forest.fitted.parameters)
@@ -78,7 +78,7 @@ def contents_of(
     return document, {**arrays, **attached}
 
 
-def _fitted_contents(fitted: Fitted) -> tuple[dict[str, Any], Arrays]:
+def _fitted_contents(fitted: Fitted) -> tuple[dict[str, Any], FileArrays]:
     snapshot = fitted.engine.snapshot()  # keeps its rows readable until they are written
     parts = taken_apart(fitted, snapshot.state(with_positions=False))
     state, settings, names = parts.state, parts.settings, parts.feature_names
@@ -98,7 +98,7 @@ def _fitted_contents(fitted: Fitted) -> tuple[dict[str, Any], Arrays]:
         "vote_power": state["vote_power"],
         **parts.labels,
     }
-    arrays: Arrays = {}
+    arrays: FileArrays = {}
     for name, column in columns.items():
         arrays |= column_arrays(name, column)
     shape = (len(state["arrivals"]), settings.n_features)

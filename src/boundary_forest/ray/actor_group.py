@@ -16,7 +16,7 @@ from boundary_forest.estimators.forest_settings import ForestSettings
 from boundary_forest.estimators.ids import id_column, taken_ids
 from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.ray.checkpoint import check_shared
-from boundary_forest.ray.states import State, Trees, ranges, read_part, write_part
+from boundary_forest.ray.states import State, TreeRange, ranges, read_part, write_part
 
 LONGEST_START = 300  # seconds that actors may wait for a place
 LARGEST_WEIGHT = 1e250  # of an answer; sums of them are finite
@@ -61,7 +61,7 @@ class Cluster:
         processors = ray.cluster_resources().get("CPU", 1)
         return max(1, int(processors / max(self.num_cpus, 0.01)))
 
-    def ranges(self, n_trees: int) -> list[Trees]:
+    def ranges(self, n_trees: int) -> list[TreeRange]:
         """Return which trees each actor holds."""
         n = self.count() if self.n_actors is not None else min(n_trees, self.count())
         if n > n_trees:
@@ -95,7 +95,7 @@ class PartialForest:
         self,
         settings: ForestSettings,
         labels: LabelPolicy,
-        trees: Trees | None,
+        trees: TreeRange | None,
         state: State | str | None = None,
     ) -> None:
         self._settings = settings
@@ -280,7 +280,7 @@ class ActorGroup:
         cluster: Cluster,
         settings: ForestSettings,
         labels: LabelPolicy,
-        trees: Sequence[Trees | None],
+        trees: Sequence[TreeRange | None],
         states: Sequence[State | str | None],
     ) -> None:
         self.trees: list[Any] = list(trees)

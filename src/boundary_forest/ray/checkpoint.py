@@ -39,7 +39,7 @@ from boundary_forest.files.serialization import (
     read_parameters,
     written_parameters,
 )
-from boundary_forest.ray.states import State, Trees
+from boundary_forest.ray.states import State, TreeRange
 
 DRIVER, JOURNAL = "driver.bf", "journal.sqlite"
 _DRIVER_ARRAYS = ("spread", *VOTE_ARRAYS)
@@ -75,7 +75,7 @@ class CheckpointSnapshot(NamedTuple):
     """
 
     included: int
-    trees: list[Trees]
+    trees: list[TreeRange]
     parts: list[str]
     driver: State
 
@@ -199,7 +199,12 @@ class Checkpoint:
         """Do nothing: only a graph puts off what it forgets, and has no checkpoint."""
 
     def save(
-        self, name: str, parameters: dict[str, Any], fitted: Fitted, trees: list[Trees], engine: Any
+        self,
+        name: str,
+        parameters: dict[str, Any],
+        fitted: Fitted,
+        trees: list[TreeRange],
+        engine: Any,
     ) -> None:
         """Have actors and driver write a snapshot, and empty the journal that it makes needless.
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from boundary_forest.estimators.fitted import Driver
 from boundary_forest.estimators.ids import taken_ids
-from boundary_forest.ray.states import State, Trees
+from boundary_forest.ray.states import State, TreeRange
 
 
 class Gathered:
@@ -49,7 +49,7 @@ class Gathered:
         return self._forest.neighbors(rows, n, n_jobs, **options)
 
 
-def composed_digest(parts: list[Any], trees: list[Trees], *, planted: bool) -> Any:
+def composed_digest(parts: list[Any], trees: list[TreeRange], *, planted: bool) -> Any:
     """Return the digest of a forest: sums over examples add up, and trees stand by place."""
     if not planted:  # all actors have the same examples, and no trees
         return parts[0]

@@ -15,7 +15,7 @@ from boundary_forest.estimators.labels import LabelPolicy
 from boundary_forest.ray.actor_group import ActorGroup, ActorLostError, Cluster
 from boundary_forest.ray.checkpoint import Checkpoint, ForestLostError
 from boundary_forest.ray.exchange import exchange, n_stored
-from boundary_forest.ray.states import State, Trees, is_planted, merged, read_part, split
+from boundary_forest.ray.states import State, TreeRange, is_planted, merged, read_part, split
 
 MOST_ROWS = 8192  # learned between two moments at which a call can be interrupted
 MOST_TRIES = 10  # of one call whose actors die
@@ -83,7 +83,7 @@ class Lockstep:
             self._stored = n_stored(self._group)
 
     @property
-    def trees(self) -> list[Trees]:
+    def trees(self) -> list[TreeRange]:
         """Which trees each actor holds."""
         return self._group.trees
 

@@ -26,10 +26,10 @@ from boundary_forest.files import ModelFile, write_model
 from boundary_forest.files.serialization import column_arrays, column_length, read_column
 
 State = dict[str, Any]
-Trees = tuple[int, int]  # from the first up to but not including the second
+TreeRange = tuple[int, int]  # from the first up to but not including the second
 
 
-def ranges(n_trees: int, n_parts: int) -> list[Trees]:
+def ranges(n_trees: int, n_parts: int) -> list[TreeRange]:
     """Return which trees each part holds: as many each, as far as that goes."""
     ends = [n_trees * i // n_parts for i in range(n_parts + 1)]
     return list(itertools.pairwise(ends))
@@ -63,7 +63,7 @@ def merged(parts: Sequence[State], votes: State) -> State:
     }
 
 
-def split(state: State, trees: Sequence[Trees], rule: int) -> list[State]:
+def split(state: State, trees: Sequence[TreeRange], rule: int) -> list[State]:
     """Return the states of engines that hold these trees.
 
     Parameters

@@ -1,0 +1,233 @@
+"""Learning: what changes a fitted forest. Learning calls exclude each other; queries never wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any, Self
+
+from boundary_forest.estimators.batch import BatchRecorder, LearningBatch
+from boundary_forest.estimators.checking import n_threads
+from boundary_forest.estimators.fitted import Fitted, Forest
+from boundary_forest.estimators.forest_settings import ForestSettings
+from boundary_forest.estimators.ids import forget_examples
+from boundary_forest.estimators.labels import LabelPolicy
+from boundary_forest.estimators.learning_call import (
+    LearningCall,
+    LearningMode,
+    PreparedBatch,
+    check_batch_ids,
+    checked_batch,
+    encoded_labels,
+    first_settings,
+    train_engine,
+)
+from boundary_forest.estimators.learning_lock import LearningLock
+
+
+class LearningMixin:
+    """Adds learning calls to an estimator that has ``check_params`` and ``_new_engine``."""
+
+    n_jobs: int | None
+    offline: bool
+    check_params: Callable[[], None]
+    _new_engine: Callable[[ForestSettings, LabelPolicy], Forest]
+
+    _fitted: Fitted | None = None
+    _recorder: BatchRecorder | None = None
+
+    def learning_paused(self) -> AbstractContextManager[Any]:
+        """Return a lock: inside, learning calls of other threads wait.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier().partial_fit([[0], [9]], ["a", "b"])
+        >>> with forest.learning_paused():
+        ...     forest.examples_seen == forest.stats()["examples_seen"]
+        True
+        """
+        # Made when it is first needed; of two threads that make one, both use the first.
+        lock = self.__dict__.get("_learning_lock")
+        if lock is None:
+            lock = self.__dict__.setdefault("_learning_lock", LearningLock())
+        held: AbstractContextManager[Any] = lock.taken()
+        return held
+
+    def record_with(self, recorder: BatchRecorder | None) -> None:
+        """Have every batch written down before it is learned.
+
+        From then on ``fit`` is refused, because it would forget what was recorded. Copies and
+        pickles of the estimator have no recorder.
+
+        Parameters
+        ----------
+        recorder : BatchRecorder or None
+            Whoever writes batches down; None ends it.
+
+        Examples
+        --------
+        >>> from contextlib import contextmanager
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> class Printed:
+        ...     @contextmanager
+        ...     def recording(self, batch):
+        ...         print(len(batch), "examples after", batch.first)
+        ...         yield [batch]
+        >>> forest = BoundaryForestClassifier()
+        >>> forest.record_with(Printed())
+        >>> forest.partial_fit([[0], [9]], ["a", "b"]).examples_seen
+        2 examples after 0
+        2
+        """
+        self._recorder = recorder
+
+    def learn_batch(self, batch: LearningBatch) -> None:
+        """Learn a batch that a recorder was given, exactly as it was learned then.
+
+        Parameters
+        ----------
+        batch : LearningBatch
+            What a learning call was given after it was checked.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> from boundary_forest.estimators import LearningBatch
+        >>> forest = BoundaryForestClassifier()
+        >>> forest.learn_batch(LearningBatch(np.array([[0.0], [9.0]]), np.array(["a", "b"])))
+        >>> forest.predict([[8.0]]).tolist()
+        ['b']
+        """
+        mode = LearningMode.REPLACE if batch.replaces else LearningMode.LEARN
+        with self.learning_paused():
+            fitted = self._fitted
+            if fitted is None:
+                self.check_params()
+            self._train(self._prepared(fitted, batch, mode))
+
+    def forget(self, ids: Any) -> Self:
+        """Forget the examples with these ids.
+
+        They are removed from all trees (the examples below an inner node are learned again in order
+        of arrival), from the latest examples that feature weights are learned from, and from
+        memory; the next saved file does not contain them. Feature weights that were learned with
+        them stay until they are learned again. The ids may be used again.
+
+        With ``search="graph"`` no search returns them any more. They leave trees and memory later:
+        when they are as many as the other examples, or when the forest is saved, pickled or copied.
+
+        Parameters
+        ----------
+        ids : array-like of int or str
+            The ids that were passed to ``partial_fit``.
+
+        Returns
+        -------
+        self : estimator
+
+        Raises
+        ------
+        KeyError
+            If some ids are unknown: never used, already forgotten, or of examples that are not
+            stored. It lists them, and nothing is removed.
+        ValueError
+            If no example would be left, or examples have no ids.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestNeighbors
+        >>> forest = BoundaryForestNeighbors(random_state=0).fit([[0.0], [3.0]], ids=["a", "b"])
+        >>> forest.forget(["a"]).kneighbors([[0.0]], 1, return_distance=False).tolist()
+        [['b']]
+        """
+        with self.learning_paused():
+            if self._recorder is not None:
+                raise TypeError(
+                    "forget() must be called on the durable forest, not on its model, so that "
+                    "the folder is updated too"
+                )
+            forget_examples(self._fitted, ids, n_threads(self.n_jobs))
+        return self
+
+    def erase_forgotten(self) -> None:
+        """Let what was forgotten leave trees and memory, which ``search="graph"`` puts off.
+
+        It is done before a forest is saved, pickled or copied, and by itself when what was
+        forgotten is as much as the rest. Learning must be paused.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestNeighbors
+        >>> forest = BoundaryForestNeighbors(n_estimators=2, random_state=0)
+        >>> forest = forest.fit([[0.0], [3.0], [4.0]], ids=["a", "b", "c"]).forget(["a"])
+        >>> forest.stats()["nodes_per_tree"]
+        [3, 3]
+        >>> with forest.learning_paused():
+        ...     forest.erase_forgotten()
+        >>> forest.stats()["nodes_per_tree"]
+        [2, 2]
+        """
+        if self._fitted is not None:
+            self._erase_forgotten(self._fitted)
+
+    def _erase_forgotten(self, fitted: Fitted) -> None:
+        if not fitted.engine.n_forgotten:
+            return
+        fitted.engine.erase_forgotten(n_threads(self.n_jobs))
+        if self._recorder is not None:
+            self._recorder.erased()
+
+    def _learn(self, call: LearningCall) -> tuple[Fitted, Any]:
+        """Learn; return the fitted forest and the engine's answers, None if it gave none."""
+        with self.learning_paused():
+            if call.reset and self._recorder is not None:
+                raise TypeError(
+                    "fit() would discard what this durable forest has learned: use "
+                    "partial_fit(), or open another folder"
+                )
+            fitted = None if call.reset else self._fitted
+            if fitted is None:
+                self.check_params()
+            batch = checked_batch(self, fitted, call)
+            mode = LearningMode.LEARN_OFFLINE if call.reset and self.offline else call.mode
+            prepared = self._prepared(fitted, batch, mode, with_leaves=call.with_leaves)
+            return prepared.fitted, self._train(prepared)
+
+    def _prepared(
+        self,
+        fitted: Fitted | None,
+        batch: LearningBatch,
+        mode: LearningMode,
+        *,
+        with_leaves: bool = False,
+    ) -> PreparedBatch:
+        """Return a batch ready to be learned, with an engine of its own if ``fitted`` is None."""
+        if fitted is not None:
+            check_batch_ids(fitted, batch)
+        labels, policy = encoded_labels(self, fitted, batch)
+        if fitted is None:
+            settings = first_settings(self, batch, labels.shape[1])
+            engine = self._new_engine(settings, policy)
+            fitted = Fitted(engine, settings, policy, batch.feature_names)
+            check_batch_ids(fitted, batch)
+        elif policy is not fitted.labels:
+            fitted = replace(fitted, labels=policy)
+        return PreparedBatch(batch, fitted, labels, mode, with_leaves)
+
+    def _train(self, prepared: PreparedBatch) -> Any:
+        """Let the engine learn, and become what it has published; return its answers."""
+        recorder, batch, engine = self._recorder, prepared.batch, prepared.fitted.engine
+        threads, before, failed = n_threads(self.n_jobs), engine.seen, False
+        with nullcontext((batch,)) if recorder is None else recorder.recording(batch) as parts:
+            try:
+                return train_engine(prepared, parts, threads)
+            except Exception:
+                failed = True
+                raise
+            finally:  # an interrupted call keeps the rows that were published
+                only_first = before == 0 and engine.seen == 1  # learned for its own, and taken back
+                if engine.seen > before and not (failed and only_first):
+                    self._fitted = prepared.fitted
