@@ -1,19 +1,22 @@
 """A constant stands once, in the engine; the copies that must be are held to it.
 
-The reference knows numpy alone, and signatures show their defaults. What the reference has beyond
-these is held to the engine by the forests that it grows.
+The reference knows numpy alone, and signatures show their defaults. Constants that Python does not
+need otherwise are read from the engine's source: the reference is too slow for the rows by which
+forests would differ.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 from itertools import chain
+from pathlib import Path
 
 import pytest
 
 import boundary_forest
 from boundary_forest import _core
-from boundary_forest.reference import forgetting, votes, weights
+from boundary_forest.reference import forgetting, graph, votes, weights
 
 river = pytest.importorskip("boundary_forest.river")
 
@@ -25,6 +28,32 @@ def test_the_references_constants_are_the_engines():
     assert votes.PERIOD == _core.PERIOD
     assert votes.GROWING_STEPS == _core.GROWING_STEPS
     assert weights.WINDOW == _core.LONGEST_WINDOW
+
+
+IN_SOURCE = {
+    "longest_trial": votes.LONGEST_TRIAL,
+    "largest_error": forgetting.LARGEST_ERROR,
+    "rule_memory": forgetting.RULE_MEMORY,
+    "tree_memory": forgetting.TREE_MEMORY,
+    "most_others": graph.MOST_OTHERS,
+    "fewest_rows": weights.FEWEST_ROWS,
+    "n_near": weights.NEIGHBOURS,
+    "n_steps": weights.STEPS,
+    "rows_per_step": weights.ROWS_PER_STEP,
+    "first_step": weights.FIRST_STEP,
+    "lowest": weights.LOWEST,
+    "farthest": weights.FARTHEST,
+    "reluctance": weights.RELUCTANCE,
+    "most_log_weight": weights.MOST,
+}
+
+
+def test_the_references_other_constants_are_those_of_the_engines_source():
+    cpp = Path(__file__).parents[1] / "cpp"
+    source = "".join(path.read_text() for path in cpp.rglob("*.[ch]pp"))
+    for name, value in IN_SOURCE.items():
+        (found,) = re.findall(rf"constexpr [\w:]+ {name} = ([^;]+);", source)
+        assert eval(found, {"per_octave": _core.LOG_WEIGHTS_PER_OCTAVE}) == value, name
 
 
 @pytest.mark.parametrize("n_T", [1, 50, 700])
