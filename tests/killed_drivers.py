@@ -80,7 +80,9 @@ def killed(folder, kind, after):
 def main(folder, kind):
     boundary_forest.ray.lockstep.ActorGroup = OneProcess
     chances = random.Random(3)
-    for _ in range(KILLS):
+    n_kills = seen = 0
+    while n_kills < KILLS or seen < BATCH:  # on a busy machine the first ones may come too early
+        n_kills += 1
         said = killed(folder, kind, chances.uniform(0, 0.25))
         if not (folder / "driver.bf").exists():
             assert said == 0
@@ -93,7 +95,6 @@ def main(folder, kind):
             local.partial_fit(*rows(0, seen))
             assert forest.fingerprint() == local.fingerprint()
         forest.close()
-    assert seen >= BATCH, seen
     print("nothing is lost")
 
 

@@ -151,8 +151,10 @@ def test_a_process_killed_while_saving_leaves_a_whole_file(saved, small, large):
             small.save(saved)
             large.save(saved)
 
-    seen = set()
-    for _ in range(KILLS):
+    seen, n_kills = set(), 0
+    # Both files are seen sooner or later; on a busy machine it takes more kills.
+    while n_kills < KILLS or (seen != either and n_kills < 20 * KILLS):
+        n_kills += 1
         child = in_child(save_for_ever)
         assert begun.acquire(timeout=60)
         time.sleep(0.05 * rng.random())
@@ -161,7 +163,7 @@ def test_a_process_killed_while_saving_leaves_a_whole_file(saved, small, large):
         assert child.exitcode == -signal.SIGKILL
         seen.add(load(saved).fingerprint())
         assert seen <= either
-    assert seen == either or KILLS < 15
+    assert seen == either
 
 
 def test_a_file_that_is_saved_again_while_it_is_opened_is_read_whole(
