@@ -97,22 +97,27 @@ RowsView Forest::rows_to_learn(const BoundaryForest& forest, const Array2d& X,
   return rows;
 }
 
-std::shared_ptr<BoundaryForest> Forest::forest() const {
-  const nb::gil_scoped_acquire gil;
-  return forest_;
-}
-
-void Forest::rebuild(std::size_t n_jobs) {
-  const std::shared_ptr<BoundaryForest> before = forest();
+std::shared_ptr<BoundaryForest> Forest::rebuilt(const BoundaryForest& forest,
+                                                const BoundaryForest::State& state) const {
   std::unique_ptr<Metric> d;
   {
     const nb::gil_scoped_acquire gil;
-    d = metric_for(before->params());
+    d = metric_for(forest.params());
   }
-  std::shared_ptr<BoundaryForest> rebuilt =
-      shared(before->rebuilt_without_marked(std::move(d), run_with(n_jobs)));
+  return shared(forest.rebuilt(state, std::move(d)));
+}
+
+void Forest::become(std::shared_ptr<BoundaryForest> forest) {
   const nb::gil_scoped_acquire gil;
-  forest_.swap(rebuilt);
+  forest_.swap(forest);
+}
+
+std::shared_ptr<BoundaryForest> Forest::rebuilt_if_due(std::shared_ptr<BoundaryForest> forest,
+                                                       std::size_t n_jobs) {
+  if (!forest->needs_rebuild()) return forest;
+  forest = rebuilt(*forest, forest->without_marked(run_with(n_jobs)));
+  become(forest);
+  return forest;
 }
 
 namespace {

@@ -74,10 +74,11 @@ class Forest {
                      const nb::object& ids);
   void check_ids(const nb::object& ids, bool may_be_known);
   // Learns rows in place of those that have their ids. Whenever the examples that were replaced are as
-  // many as the others, an engine without them takes this one's place, as in widen().
+  // many as the others, an engine without them takes this one's place, as in widen(); where learning may
+  // fail, not before all rows are learned.
   void replace(const Array2d& X, const Labels2d& y, std::size_t n_jobs, const nb::object& ids);
   // The numbers of the ids that are not known; then nothing is forgotten.
-  std::vector<std::size_t> forget(const nb::object& ids, std::size_t n_jobs);
+  std::vector<std::size_t> forget(const nb::object& ids, std::size_t n_jobs, bool erase);
   // Removes what was forgotten and what searches still pass through.
   void erase_forgotten(std::size_t n_jobs);
   std::size_t n_forgotten();
@@ -98,7 +99,8 @@ class Forest {
 
   // forest_state.cpp
   PySnapshot snapshot(bool searched);
-  nb::tuple digest(const std::optional<Keys>& label_keys, const std::optional<nb::dict>& kept);
+  // None if there are more classes than keys.
+  nb::object digest(const std::optional<Keys>& label_keys, const std::optional<nb::dict>& kept);
   nb::tuple features();
   double label_deviation();
   nb::dict stats();
@@ -131,9 +133,13 @@ class Forest {
   std::shared_ptr<BoundaryForest> make_forest(const Params& params) const;
   static std::shared_ptr<BoundaryForest> shared(std::unique_ptr<BoundaryForest> forest);
   std::unique_ptr<Metric> metric_for(const Params& params) const;
-  // These two without the GIL.
-  std::shared_ptr<BoundaryForest> forest() const;
-  void rebuild(std::size_t n_jobs);
+  // These without the GIL.
+  std::shared_ptr<BoundaryForest> rebuilt(const BoundaryForest& forest,
+                                          const BoundaryForest::State& state) const;
+  void become(std::shared_ptr<BoundaryForest> forest);
+  // The engine that a changing call begins with: it is rebuilt first if an earlier call failed to do so.
+  std::shared_ptr<BoundaryForest> rebuilt_if_due(std::shared_ptr<BoundaryForest> forest,
+                                                 std::size_t n_jobs);
 
   RowsView view(const BoundaryForest& forest, const Array2d& X) const;
   static Ids ids_to_learn(const BoundaryForest& forest, const nb::object& given, std::size_t n);

@@ -9,10 +9,11 @@ namespace boundary_forest {
 using namespace nb::literals;
 
 void Forest::learn(const Array2d& X, const Labels2d& y, std::size_t n_jobs, const nb::object& ids) {
-  const std::shared_ptr<BoundaryForest> forest = forest_;
+  std::shared_ptr<BoundaryForest> forest = forest_;
   const RowsView rows = rows_to_learn(*forest, X, y);
   const Ids names = ids_to_learn(*forest, ids, rows.n);
   saying_how_far(rows, [&](std::size_t& learned) {
+    forest = rebuilt_if_due(std::move(forest), n_jobs);
     forest->learn(rows, y.data(), run_with(n_jobs), learned, names);
   });
 }
@@ -50,45 +51,48 @@ void Forest::check_ids(const nb::object& ids, bool may_be_known) {
 
 void Forest::replace(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
                      const nb::object& ids) {
-  const std::shared_ptr<BoundaryForest> first = forest_;
-  const RowsView all = rows_to_learn(*first, X, y);
-  Ids names = ids_to_learn(*first, ids, all.n);
-  const std::size_t n_features = first->params().n_features;
+  std::shared_ptr<BoundaryForest> forest = forest_;
+  const RowsView all = rows_to_learn(*forest, X, y);
+  Ids names = ids_to_learn(*forest, ids, all.n);
   saying_how_far(all, [&](std::size_t& learned) {
-    std::size_t before = 0;
-    while (before < all.n) {
+    forest = rebuilt_if_due(std::move(forest), n_jobs);
+    const bool at_once = forest->may_fail();
+    const std::shared_ptr<BoundaryForest> first = forest;
+    for (std::size_t before = 0; before < all.n;) {
       std::size_t now = 0;
-      const auto report = [&] { learned = before + now; };
-      const RowsView rows = all.slice(before, all.n - before, n_features);
+      const RowsView rows = all.slice(before, all.n - before, forest->params().n_features);
+      const auto report = [&] { learned = at_once ? 0 : before + now; };
+      std::optional<BoundaryForest::State> state;
       try {
-        forest()->replace(rows, y.data() + before * y.shape(1), run_with(n_jobs), now, names);
+        state = forest->replace(rows, y.data() + before * y.shape(1), run_with(n_jobs), now, names);
+        report();
+        if (state) forest = rebuilt(*forest, *state);
       } catch (...) {
         report();
         throw;
       }
-      report();
-      const auto done = static_cast<std::ptrdiff_t>(now);
-      if (!names.texts.empty()) names.texts.erase(names.texts.begin(), names.texts.begin() + done);
-      if (!names.integers.empty())
-        names.integers.erase(names.integers.begin(), names.integers.begin() + done);
+      if (state && !at_once) become(forest);
+      names.drop_first(now);
       before += now;
-      if (forest()->needs_rebuild()) rebuild(n_jobs);
     }
+    if (at_once && forest != first) become(forest);
+    learned = all.n;
   });
 }
 
-std::vector<std::size_t> Forest::forget(const nb::object& ids, std::size_t n_jobs) {
+std::vector<std::size_t> Forest::forget(const nb::object& ids, std::size_t n_jobs, bool erase) {
   const Ids names = ids_from(ids);
-  return without_gil([&] {
-    std::vector<std::size_t> unknown = forest()->forget(names, run_with(n_jobs));
-    if (unknown.empty() && forest()->needs_rebuild()) rebuild(n_jobs);
-    return unknown;
+  return without_gil([&, forest = forest_]() mutable {
+    forest = rebuilt_if_due(std::move(forest), n_jobs);
+    Forgetting forgetting = forest->forget(names, run_with(n_jobs), erase);
+    if (forgetting.rebuilt) become(rebuilt(*forest, *forgetting.rebuilt));
+    return std::move(forgetting.unknown);
   });
 }
 
 void Forest::erase_forgotten(std::size_t n_jobs) {
-  without_gil([&] {
-    if (forest()->n_marked() > 0) rebuild(n_jobs);
+  without_gil([&, forest = forest_] {
+    if (forest->n_marked() > 0) become(rebuilt(*forest, forest->without_marked(run_with(n_jobs))));
   });
 }
 
@@ -148,10 +152,11 @@ void bind_learning(nb::class_<Forest>& forest) {
                    "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
                    "numpy.typing.NDArray[numpy.int64] | list[str]) -> None"),
            "Learn rows in order, in place of the stored examples that have their ids.")
-      .def("forget", &Forest::forget, "ids"_a, "n_jobs"_a,
+      .def("forget", &Forest::forget, "ids"_a, "n_jobs"_a, "erase"_a = false,
            nb::sig("def forget(self, ids: numpy.typing.NDArray[numpy.int64] | list[str], n_jobs: "
-                   "int) -> list[int]"),
-           "Forget the examples with these ids, or return the numbers of those not known.")
+                   "int, erase: bool = False) -> list[int]"),
+           "Forget the examples with these ids, or return the numbers of those not known; erase: "
+           "and erase all that was forgotten.")
       .def("erase_forgotten", &Forest::erase_forgotten, "n_jobs"_a,
            "Erase the examples that were forgotten and that searches of a graph still go by.")
       .def_prop_ro("n_forgotten", &Forest::n_forgotten, "How many these are.")

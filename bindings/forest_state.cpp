@@ -55,8 +55,8 @@ class PySnapshot {
 
 PySnapshot Forest::snapshot(bool searched) { return PySnapshot(forest_, searched); }
 
-nb::tuple Forest::digest(const std::optional<Keys>& label_keys,
-                         const std::optional<nb::dict>& kept) {
+nb::object Forest::digest(const std::optional<Keys>& label_keys,
+                          const std::optional<nb::dict>& kept) {
   std::span<const std::uint64_t> keys;
   if (label_keys) keys = {label_keys->data(), label_keys->shape(0)};
   VoteState votes;
@@ -65,8 +65,10 @@ nb::tuple Forest::digest(const std::optional<Keys>& label_keys,
     votes.errors = to_vector<double>((*kept)["vote_errors"]);
     votes.losses = to_vector<double>((*kept)["tree_losses"]);
   }
-  const Digest digest =
+  const std::optional<Digest> found =
       without_gil([&, forest = forest_] { return forest->digest(keys, kept ? &votes : nullptr); });
+  if (!found) return nb::none();
+  const Digest& digest = *found;
   std::vector<std::uint64_t> trees;
   for (const auto& of_tree : digest.trees)
     trees.insert(trees.end(), of_tree.begin(), of_tree.end());
@@ -74,7 +76,7 @@ nb::tuple Forest::digest(const std::optional<Keys>& label_keys,
   return nb::make_tuple(
       to_numpy(std::move(trees), {n, 2}),
       to_numpy(std::vector(digest.examples.begin(), digest.examples.end()), {2}),
-      to_numpy(std::vector(digest.adaptation.begin(), digest.adaptation.end()), {2}));
+      to_numpy(std::vector(digest.adaptation.begin(), digest.adaptation.end()), {2}), digest.seen);
 }
 
 nb::tuple Forest::features() {
@@ -223,9 +225,10 @@ void bind_states(nb::module_& m, nb::class_<Forest>& forest) {
            nb::sig("def digest(self, label_keys: numpy.typing.NDArray[numpy.uint64] | None, votes: "
                    "dict[str, typing.Any] | None = None) -> "
                    "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint64], "
-                   "numpy.typing.NDArray[numpy.uint64]]"),
-           "Return a hash for each tree, a sum of hashes over the stored examples, and a hash of "
-           "what the forest decides for itself; votes: how they are weighed, if a driver knows.")
+                   "numpy.typing.NDArray[numpy.uint64], int] | None"),
+           "Return a hash for each tree, a sum of hashes over the stored examples, a hash of what "
+           "the forest decides for itself, and the number of examples seen; None if there are more "
+           "classes than keys. votes: how they are weighed, if a driver knows.")
       .def("features", &Forest::features,
            nb::sig("def features(self) -> tuple[numpy.typing.NDArray[numpy.float64], "
                    "numpy.typing.NDArray[numpy.float64]]"),

@@ -76,3 +76,6 @@ def test_the_engine_finds_what_the_reference_finds(
     expected = [graph.search(y, n_neighbors, beam, lambda a: a not in forgotten) for y in queries]
     assert found.tolist() == expected
     assert index.stats()["evaluations"]["query"] - before == graph.evaluations
+    assert index.apply(queries).tolist() == [
+        graph.apply(y, lambda a: a not in forgotten) for y in queries
+    ]

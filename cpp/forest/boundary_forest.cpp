@@ -24,14 +24,15 @@ BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
 
 void BoundaryForest::learn(const RowsView& rows, const double* labels, const Run& run,
                            std::size_t& learned, const Ids& ids) {
-  learner_.learn({rows, labels, ids}, {}, /*replaces=*/false, run, learned);
+  learner_.learn({rows, labels, ids}, run, learned);
 }
 
-void BoundaryForest::replace(const RowsView& rows, const double* labels, const Run& run,
-                             std::size_t& learned, const Ids& ids) {
+std::optional<ForestState> BoundaryForest::replace(const RowsView& rows, const double* labels,
+                                                   const Run& run, std::size_t& learned,
+                                                   const Ids& ids) {
   if (!setup_.params.has_graph || setup_.params.ids == IdKind::none)
     throw std::logic_error("examples are replaced by their ids, in a forest that has a graph");
-  learner_.learn({rows, labels, ids}, {}, /*replaces=*/true, run, learned);
+  return learner_.replace({rows, labels, ids}, run, learned);
 }
 
 Table<double> BoundaryForest::predict_then_learn(const RowsView& rows, const double* labels,
@@ -59,37 +60,26 @@ void BoundaryForest::check_ids(const Ids& ids, bool may_be_known) {
   store_.ids().check_new(ids, may_be_known);
 }
 
-std::vector<std::size_t> BoundaryForest::forget(const Ids& ids, const Run& run) {
-  return learner_.deletion().forget(ids, run);
+Forgetting BoundaryForest::forget(const Ids& ids, const Run& run, bool erases) {
+  return learner_.deletion().forget(ids, run, erases);
+}
+
+ForestState BoundaryForest::without_marked(const Run& run) {
+  return learner_.deletion().without_marked(run);
 }
 
 std::size_t BoundaryForest::n_marked() {
-  const Reading reading(publication_);
-  return setup_.params.has_graph ? reading.version.slots - reading.version.stored : 0;
+  return Reading(publication_).version.n_marked(setup_.params);
 }
 
 bool BoundaryForest::needs_rebuild() {
-  return setup_.params.has_graph && Reading(publication_).version.needs_rebuild();
+  const Reading reading(publication_);
+  const Slot n_marked = reading.version.n_marked(setup_.params);
+  return n_marked > 0 && n_marked >= reading.version.stored;
 }
 
-std::unique_ptr<BoundaryForest> BoundaryForest::rebuilt_without_marked(std::unique_ptr<Metric> d,
-                                                                       const Run& run) {
-  State state;
-  {
-    const LearningLock lock = draft_.begin();
-    try {
-      const std::vector<Slot> left = learner_.deletion().remove_marked(run);
-      Version version = draft_.newest();
-      draft_.trees().list(version.trees);
-      state = state_of(setup_.params, store_, version, left, true);
-      state.learn = publication_.learn_counts();
-      state.query = publication_.query_counts();
-    } catch (...) {
-      draft_.rollback();
-      throw;
-    }
-    draft_.rollback();
-  }
+std::unique_ptr<BoundaryForest> BoundaryForest::rebuilt(const State& state,
+                                                        std::unique_ptr<Metric> d) const {
   auto rebuilt = std::make_unique<BoundaryForest>(setup_.params, std::move(d));
   rebuilt->restore(state);
   return rebuilt;
@@ -157,7 +147,8 @@ Stats BoundaryForest::stats() {
   return stats;
 }
 
-Digest BoundaryForest::digest(std::span<const std::uint64_t> label_keys, const VoteState* votes) {
+std::optional<Digest> BoundaryForest::digest(std::span<const std::uint64_t> label_keys,
+                                             const VoteState* votes) {
   return digest_of(setup_.params, store_, Reading(publication_).version, label_keys, votes);
 }
 
@@ -194,8 +185,8 @@ std::unique_ptr<BoundaryForest> BoundaryForest::widened(std::size_t n_features,
 }
 
 PlannedSearch::PlannedSearch(const ForestParts& forest, const Search& search)
-    : lock_(search.allowed.by == Allowed::By::ids ? forest.draft.between_blocks()
-                                                  : std::unique_lock<ChangeMutex>()),
+    : lock_(search.allowed.by == Allowed::By::ids ? forest.draft.hold_newest()
+                                                  : std::unique_lock<std::mutex>()),
       reading(forest.publication),
       plan(forest.search.plan(search, reading.version)) {
   if (lock_) lock_.unlock();

@@ -41,10 +41,10 @@ struct ForestParts {
   NeighborSearch& search;
 };
 
-// A search of the newest version, and the hold on that version. The index of ids belongs to the learner, and
-// to the newest version between two of its blocks: so nothing is changed while ids are looked up.
+// A search of the newest version, and the hold on that version. The index of ids is that of the newest
+// version: so nothing is published while ids are looked up.
 class PlannedSearch {
-  std::unique_lock<ChangeMutex> lock_;
+  std::unique_lock<std::mutex> lock_;
 
  public:
   PlannedSearch(const ForestParts& forest, const Search& search);
@@ -60,17 +60,18 @@ class BoundaryForest : private Forkable {
   BoundaryForest(const Params& params, std::unique_ptr<Metric> d);
 
   const Params& params() const { return setup_.params; }
+  // Whether a learning call may fail after its rows were checked; then it is taken back whole.
+  bool may_fail() const { return setup_.may_fail(); }
 
   // Learns rows (of the store's element type) in order; labels has label_length values per row, and
   // ids one if examples have them. If it throws, the rows published by then stay, and `learned` says
   // how many; with a metric that may fail that is none of them.
   void learn(const RowsView& rows, const double* labels, const Run& run, std::size_t& learned,
              const Ids& ids = {});
-  // The same for rows whose ids may be known: a known example is marked when the row with its id is
-  // published. For a forest with a graph and ids. `learned` may be less than all: then
-  // rebuilt_without_marked() is due, whose forest goes on.
-  void replace(const RowsView& rows, const double* labels, const Run& run, std::size_t& learned,
-               const Ids& ids);
+  // The same for rows whose ids may be known, in a forest with a graph and ids. If it returns a state, it
+  // has learned the first `learned` rows, and rebuilt() makes the forest that goes on; see Learner.
+  std::optional<State> replace(const RowsView& rows, const double* labels, const Run& run,
+                               std::size_t& learned, const Ids& ids);
   // Learn likewise, and return what predict() or estimate() would have returned for each row just before
   // it was learned, for one descent per tree. The forest must have learned something before, and ranks
   // must be those of all classes, those of these labels too. Where `leaves` is not null, it becomes
@@ -88,14 +89,15 @@ class BoundaryForest : private Forkable {
   // Throws std::invalid_argument if ids occur twice or, unless they may, already name a stored example.
   void check_ids(const Ids& ids, bool may_be_known = false);
 
-  // See Deletion. Where there is a graph, examples are marked: n_marked() says how many are, and
-  // needs_rebuild() whether they are as many as the others.
-  std::vector<std::size_t> forget(const Ids& ids, const Run& run);
+  // See Deletion. Where there is a graph, examples are marked: n_marked() says how many are.
+  Forgetting forget(const Ids& ids, const Run& run, bool erases = false);
+  State without_marked(const Run& run);
   std::size_t n_marked();
+  // Whether as many are marked as are not. So it is only where a forest could not be rebuilt for want of
+  // memory; that must be made up for before anything else is learned.
   bool needs_rebuild();
-  // A forest that has nothing of the marked examples, as if they were forgotten from the trees now. The
-  // marks here stay.
-  std::unique_ptr<BoundaryForest> rebuilt_without_marked(std::unique_ptr<Metric> d, const Run& run);
+  // A forest with the same parameters and this state.
+  std::unique_ptr<BoundaryForest> rebuilt(const State& state, std::unique_ptr<Metric> d) const;
 
   // See Replacement.
   void regrow(std::span<const Regrowth> trees, const Run& run);
@@ -126,7 +128,8 @@ class BoundaryForest : private Forkable {
   // See state.hpp.
   Features features();
   Stats stats();
-  Digest digest(std::span<const std::uint64_t> label_keys, const VoteState* votes = nullptr);
+  std::optional<Digest> digest(std::span<const std::uint64_t> label_keys,
+                               const VoteState* votes = nullptr);
   // The standard deviation of the labels seen (of many outputs, the root of the summed variances).
   double label_deviation();
   // These wait for nothing.

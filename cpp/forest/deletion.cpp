@@ -10,9 +10,9 @@
 
 namespace boundary_forest {
 
-std::vector<std::size_t> Deletion::forget(const Ids& ids, const Run& run) {
+Forgetting Deletion::forget(const Ids& ids, const Run& run, bool erases) {
   const LearningLock lock = draft_.begin();
-  if (setup_.params.has_graph) return mark(ids);
+  if (setup_.params.has_graph) return mark(ids, run, erases);
   ExampleStore& store = draft_.store();
   std::vector<std::size_t> unknown;
   std::vector<char> forgotten(store.size(), 0);
@@ -24,7 +24,7 @@ std::vector<std::size_t> Deletion::forget(const Ids& ids, const Run& run) {
     if (slot != nothing && !std::exchange(forgotten[slot], 1)) ++n_forgotten;
     if (slot == nothing && !known[i]) unknown.push_back(i);
   }
-  if (!unknown.empty()) return unknown;
+  if (!unknown.empty()) return {std::move(unknown), std::nullopt};
   if (n_forgotten > 0 && n_forgotten == store.n_living())
     throw std::invalid_argument(
         "ids must not be those of all stored examples, because a forest needs at least one: start "
@@ -38,7 +38,7 @@ std::vector<std::size_t> Deletion::forget(const Ids& ids, const Run& run) {
   return {};
 }
 
-std::vector<std::size_t> Deletion::mark(const Ids& ids) {
+Forgetting Deletion::mark(const Ids& ids, const Run& run, bool erases) {
   ExampleStore& store = draft_.store();
   std::vector<std::size_t> unknown;
   std::vector<Slot> known;
@@ -46,16 +46,21 @@ std::vector<std::size_t> Deletion::mark(const Ids& ids) {
     known.push_back(store.ids().find(ids, i));
     if (known.back() == nothing) unknown.push_back(i);
   }
-  if (!unknown.empty()) return unknown;
+  if (!unknown.empty()) return {std::move(unknown), std::nullopt};
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
   if (!known.empty() && known.size() == store.n_living() - store.n_marked())
     throw std::invalid_argument(
         "ids must not be those of all stored examples, because a forest needs at least one: start "
         "a new forest instead");
-  draft_.commit([&] {
+  try {
     for (const Slot slot : known) store.mark(slot, draft_.next());
-  });
+    if (erases || must_rebuild()) return {{}, take_without_marked(run)};
+    draft_.publish();
+  } catch (...) {
+    draft_.rollback();
+    throw;
+  }
   return {};
 }
 
@@ -65,7 +70,22 @@ void Deletion::mark_known(const Ids& ids, std::size_t begin, std::size_t n) {
       draft_.store().mark(slot, draft_.next());
 }
 
-std::vector<Slot> Deletion::remove_marked(const Run& run) {
+bool Deletion::must_rebuild() const {
+  const ExampleStore& store = draft_.store();
+  return store.n_marked() > 0 && 2 * store.n_marked() >= store.n_living();
+}
+
+ForestState Deletion::without_marked(const Run& run) {
+  const LearningLock lock = draft_.begin();
+  try {
+    return take_without_marked(run);
+  } catch (...) {
+    draft_.rollback();
+    throw;
+  }
+}
+
+ForestState Deletion::take_without_marked(const Run& run) {
   const ExampleStore& store = draft_.store();
   std::vector<char> forgotten(store.size(), 0);
   std::vector<Slot> left;
@@ -74,8 +94,13 @@ std::vector<Slot> Deletion::remove_marked(const Run& run) {
       forgotten[slot] = 1;
     else
       left.push_back(slot);
+  Counts learn = draft_.trees().take_cost();  // of what is not published yet
   remove(forgotten, run);
-  return left;
+  ForestState state = state_of(setup_.params, store, draft_.preview(), left, true);
+  state.learn = learn += publication_.learn_counts();
+  state.query = publication_.query_counts();
+  draft_.rollback();
+  return state;
 }
 
 // Of each id: whether some of the last arrivals have it. Those are added to `arrivals`. (There may be

@@ -6,43 +6,59 @@
 // generation, so that ties are settled as before and rows take the paths that they took. Rows are wiped
 // when no call that may read them still runs (example_store.cpp).
 //
-// In a forest that is searched as a graph, examples are only marked at first: searches pass through them
-// and return none. Once as many are marked as are not, and before anything is saved or copied, a forest
-// without them takes the place of this one; it begins with no more memory than it needs.
+// In a forest that is searched as a graph, examples are only marked at first: queries pass through them and
+// return none. Once as many are marked as are not, and before anything is saved or copied, a forest without
+// them takes the place of this one; it begins with no more memory than it needs. Its state is made before
+// the marks are published, so that a call that fails leaves no trace.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "forest/draft.hpp"
 #include "forest/grower.hpp"
+#include "forest/state.hpp"
 
 namespace boundary_forest {
 
+struct Forgetting {
+  std::vector<std::size_t>
+      unknown;  // numbers of the ids that are not known: then nothing is forgotten
+  std::optional<ForestState>
+      rebuilt;  // of the forest that has forgotten them, if it is another one
+};
+
 class Deletion {
  public:
-  Deletion(const Setup& setup, const Grower& grower, Draft& draft)
-      : setup_(setup), grower_(grower), draft_(draft) {}
+  Deletion(const Setup& setup, const Grower& grower, Publication& publication, Draft& draft)
+      : setup_(setup), grower_(grower), publication_(publication), draft_(draft) {}
 
-  // Forgets the examples with these ids: in trees, in memory, and among the last arrivals. Returns the
-  // numbers of those that are not known; then, and if none would be left (std::invalid_argument), nothing
-  // is forgotten. Publishes.
-  std::vector<std::size_t> forget(const Ids& ids, const Run& run);
+  // Forgets the examples with these ids: in trees, in memory, and among the last arrivals; and publishes,
+  // once, unless another forest is to take the place of this one; so it is where examples are marked and
+  // `erases`. If none would be left (std::invalid_argument), nothing is forgotten.
+  Forgetting forget(const Ids& ids, const Run& run, bool erases = false);
+  // The state of a forest that has nothing of the marked examples. This one stays as it is.
+  ForestState without_marked(const Run& run);
 
-  // For a call that has begun; these publish nothing. Marks the examples that have ids begin to begin + n.
+  // The rest is for a call that has begun, and publishes nothing. Marks the examples that have ids `begin`
+  // to `begin` + n.
   void mark_known(const Ids& ids, std::size_t begin, std::size_t n);
-  // Removes all that is marked from the trees. Returns the slots that are left.
-  std::vector<Slot> remove_marked(const Run& run);
+  // Whether as many examples are marked as are not.
+  bool must_rebuild() const;
+  // As without_marked(), of the draft, which is then rolled back.
+  ForestState take_without_marked(const Run& run);
 
  private:
-  std::vector<std::size_t> mark(const Ids& ids);
+  Forgetting mark(const Ids& ids, const Run& run, bool erases);
   std::vector<char> find_in_window(const Ids& ids, std::vector<Arrival>& arrivals) const;
   void remove(std::span<const char> forgotten, const Run& run);
   Slot earliest_left(std::span<const char> forgotten) const;
 
   const Setup& setup_;
   const Grower& grower_;
+  Publication& publication_;
   Draft& draft_;
 };
 

@@ -49,12 +49,13 @@ Hash128 hash_of(const Adaptation& adaptation, const VoteState& votes, const Para
 
 }  // namespace
 
-Digest digest_of(const Params& params, const ExampleStore& store, const Version& version,
-                 std::span<const std::uint64_t> label_keys, const VoteState* votes) {
+std::optional<Digest> digest_of(const Params& params, const ExampleStore& store,
+                                const Version& version, std::span<const std::uint64_t> label_keys,
+                                const VoteState* votes) {
   const bool vote = params.estimator == Estimator::shepard_vote;
-  if (vote && label_keys.size() < version.n_classes)
-    throw std::invalid_argument("label_keys must have one for each class");
+  if (vote && label_keys.size() < version.n_classes) return std::nullopt;
   Digest digest;
+  digest.seen = version.seen;
   std::vector<std::uint32_t> n_holders(version.slots, 0);
   for (Slot slot = 0; !version.planted && slot < version.slots; ++slot)
     n_holders[slot] = store.is_in(version, slot) ? 1 : 0;

@@ -66,6 +66,7 @@ void Draft::close_block(Slot first, bool lazily) {
 // Memory is reserved before anything is published; what cannot be recycled for want of memory is recycled
 // by the next publication.
 void Draft::publish() {
+  const std::lock_guard publishing(publishing_);
   trees_.reserve_to_commit();
   store_.reserve_to_commit();
   // Not before there are trees: a damaged file may name any number of them.
@@ -74,19 +75,7 @@ void Draft::publish() {
   const Counts cost = trees_.take_cost();
   const std::uint64_t number = newest().number;
   publication_.publish(
-      trees_.size(),
-      [&](Version& version) {
-        version.seen = progress_.seen;
-        version.stored = store_.n_living() - store_.n_marked();
-        version.slots = store_.size();
-        version.graph = graph_.draft();
-        version.n_classes = progress_.n_classes;
-        version.spread = progress_.spread;
-        version.adaptation = std::move(adaptation);
-        version.planted = planted();
-        trees_.list(version.trees);
-      },
-      cost);
+      trees_.size(), [&](Version& version) { fill(version, std::move(adaptation)); }, cost);
   store_.commit(number);
   const std::uint64_t oldest_read = publication_.oldest_read();
   trees_.commit(number, oldest_read);
@@ -95,6 +84,25 @@ void Draft::publish() {
     store_.recycle_before(oldest_read);
   } catch (const std::bad_alloc&) {
   }
+}
+
+// Needs no memory if version.trees has capacity for all trees.
+void Draft::fill(Version& version, Adaptation adaptation) const {
+  version.seen = progress_.seen;
+  version.stored = store_.n_living() - store_.n_marked();
+  version.slots = store_.size();
+  version.graph = graph_.draft();
+  version.n_classes = progress_.n_classes;
+  version.spread = progress_.spread;
+  version.adaptation = std::move(adaptation);
+  version.planted = planted();
+  trees_.list(version.trees);
+}
+
+Version Draft::preview() const {
+  Version version;
+  fill(version, progress_.adaptation);
+  return version;
 }
 
 // Needs no memory.
@@ -129,18 +137,23 @@ void Draft::prepare_search() {
 
 bool Draft::try_pause() {
   if (!block_.try_pause()) return false;
-  if (publication_.try_pause()) return true;
+  if (publishing_.try_lock()) {
+    if (publication_.try_pause()) return true;
+    publishing_.unlock();
+  }
   block_.resume();
   return false;
 }
 
 void Draft::resume() {
   publication_.resume();
+  publishing_.unlock();
   block_.resume();
 }
 
 void Draft::resume_in_child() {
   publication_.resume_in_child();
+  publishing_.unlock();
   block_.resume();
   is_abandoned_ = is_abandoned_ || !learning_.try_lock();
   if (is_abandoned_)

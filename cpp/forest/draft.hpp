@@ -23,7 +23,7 @@
 
 namespace boundary_forest {
 
-// What a learning call holds: other calls wait for the whole of it, readers of ids and forks for a block.
+// What a learning call holds: other calls wait for the whole of it, forks for a block.
 struct LearningLock {
   std::unique_lock<std::mutex> call;
   std::unique_lock<ChangeMutex> block;
@@ -43,8 +43,8 @@ class Draft {
         Publication& publication, QueryCache& query_cache);
 
   LearningLock begin();
-  // Nothing is changed as long as it is held.
-  std::unique_lock<ChangeMutex> between_blocks() { return std::unique_lock(block_); }
+  // Nothing is published as long as it is held: the newest version and the index of ids belong together.
+  std::unique_lock<std::mutex> hold_newest() { return std::unique_lock(publishing_); }
 
   Progress& progress() { return progress_; }
   const Progress& progress() const { return progress_; }
@@ -70,6 +70,8 @@ class Draft {
 
   void publish();
   void rollback();
+  // What publish() would make the newest version, but for its number.
+  Version preview() const;
   // Publishes what `change` did, or takes it back if that throws.
   template <class Change>
   void commit(Change&& change) {
@@ -90,6 +92,8 @@ class Draft {
   void resume_in_child();
 
  private:
+  void fill(Version& version, Adaptation adaptation) const;
+
   const Setup& setup_;
   ExampleStore& store_;
   GraphIndex& graph_;
@@ -97,6 +101,7 @@ class Draft {
   QueryCache& query_cache_;
   std::mutex learning_;        // held by a learning call, whole
   ChangeMutex block_;          // held while anything is changed; free between two blocks
+  std::mutex publishing_;      // held while a version is published
   bool is_abandoned_ = false;  // by a learning call that is not in this process
   Progress progress_;
   TreeSet trees_;  // none while the first n_T examples are awaited

@@ -21,12 +21,17 @@ Learner::Learner(const Setup& setup, const Decisions& decisions, Publication& pu
       grower_(setup, draft.store()),
       training_(setup, decisions.lifetimes(), grower_, query_cache, draft),
       replacement_(setup, decisions, grower_, draft),
-      deletion_(setup, grower_, draft) {}
+      deletion_(setup, grower_, publication, draft) {}
 
-void Learner::learn(const LearningRows& rows, const AnswerRequest& request, bool replaces,
-                    const Run& run, std::size_t& learned) {
+void Learner::learn(const LearningRows& rows, const Run& run, std::size_t& learned) {
   LearningLock lock = draft_.begin();
-  learn_blocks(lock, rows, request, replaces, run, learned);
+  learn_blocks(lock, rows, {}, /*replaces=*/false, run, learned);
+}
+
+std::optional<ForestState> Learner::replace(const LearningRows& rows, const Run& run,
+                                            std::size_t& learned) {
+  LearningLock lock = draft_.begin();
+  return learn_blocks(lock, rows, {}, /*replaces=*/true, run, learned);
 }
 
 void Learner::check_learned() const {
@@ -60,9 +65,9 @@ Table<double> Learner::answer_then_learn(const LearningRows& rows, AnswerRequest
   return out;
 }
 
-void Learner::learn_blocks(LearningLock& lock, const LearningRows& rows,
-                           const AnswerRequest& request, bool replaces, const Run& run,
-                           std::size_t& learned) {
+std::optional<ForestState> Learner::learn_blocks(LearningLock& lock, const LearningRows& rows,
+                                                 const AnswerRequest& request, bool replaces,
+                                                 const Run& run, std::size_t& learned) {
   learned = 0;
   const std::size_t n_rows = rows.rows.n;
   if (rows.ids.kind() != setup_.params.ids && n_rows > 0)
@@ -77,16 +82,21 @@ void Learner::learn_blocks(LearningLock& lock, const LearningRows& rows,
       std::size_t n = block_rows(n_rows - begin, request.any());
       if (replaces) {
         const ExampleStore& store = draft_.store();
-        if (draft_.newest().needs_rebuild()) break;
         n = std::min<std::size_t>(n, std::max<Slot>(1, store.n_living() - 2 * store.n_marked()));
         deletion_.mark_known(rows.ids, begin, n);
       }
       learn_block({rows, begin, n}, request, run);
       begin += n;
+      const bool rebuilds = replaces && deletion_.must_rebuild();
       // Where it may fail, the whole call can be taken back.
-      if (setup_.may_fail() && begin < n_rows) continue;
-      draft_.publish();
+      if (!setup_.may_fail() || (begin == n_rows && !rebuilds)) {
+        draft_.publish();
+        learned = begin;
+      }
+      if (!rebuilds) continue;
+      ForestState state = deletion_.take_without_marked(run);
       learned = begin;
+      return state;
     }
   } catch (...) {
     if (!lock.block) lock.block.lock();
@@ -94,6 +104,7 @@ void Learner::learn_blocks(LearningLock& lock, const LearningRows& rows,
     throw;
   }
   draft_.store().shrink();
+  return std::nullopt;
 }
 
 // The first n_T examples make a block of their own: with the last of them the trees begin.

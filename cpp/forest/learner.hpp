@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "adapt/decisions.hpp"
@@ -28,13 +29,15 @@ class Learner {
   Learner(const Setup& setup, const Decisions& decisions, Publication& publication,
           QueryCache& query_cache, Draft& draft);
 
-  // Learns rows in order, and answers each just before it is learned, as far as that is requested.
-  // `replaces`: ids may be known, and a known example is marked when the row with its id is published;
-  // then `learned` may be less than all, as the forest must be rebuilt first. If it throws, the rows
-  // published by then stay, and `learned` says how many.
-  void learn(const LearningRows& rows, const AnswerRequest& request, bool replaces, const Run& run,
-             std::size_t& learned);
-  // The same for a forest that has learned something, with a table of answers.
+  // Learns rows in order. If it throws, the rows published by then stay, and `learned` says how many.
+  void learn(const LearningRows& rows, const Run& run, std::size_t& learned);
+  // The same for rows whose ids may be known: a known example is marked when the row with its id is
+  // published. As soon as as many examples are marked as are not, it returns the state of a forest that has
+  // learned the first `learned` rows, and has nothing of the marked ones; that forest goes on. This one
+  // keeps what it has published: the same rows, or, where learning may fail, none.
+  std::optional<ForestState> replace(const LearningRows& rows, const Run& run,
+                                     std::size_t& learned);
+  // Learns likewise, and answers each row just before; for a forest that has learned something, with a table of answers.
   Table<double> answer_then_learn(const LearningRows& rows, AnswerRequest request, const Run& run,
                                   std::size_t& learned);
   TreeLeaves leaves_then_learn(const LearningRows& rows, const Run& run, std::size_t& learned);
@@ -54,8 +57,10 @@ class Learner {
     std::size_t n;
   };
 
-  void learn_blocks(LearningLock& lock, const LearningRows& rows, const AnswerRequest& request,
-                    bool replaces, const Run& run, std::size_t& learned);
+  // Returns a state where `replaces`; see replace().
+  std::optional<ForestState> learn_blocks(LearningLock& lock, const LearningRows& rows,
+                                          const AnswerRequest& request, bool replaces,
+                                          const Run& run, std::size_t& learned);
   std::size_t block_rows(std::size_t n_left, bool answers) const;
   void learn_block(const RowBlock& block, const AnswerRequest& request, const Run& run);
   void answer_awaited(Slot first, std::size_t n, std::span<Leaf> v);

@@ -50,7 +50,7 @@ class NeighborSearch {
                  Queries& queries)
       : setup_(setup), store_(store), graph_(graph), queries_(queries) {}
 
-  // Where examples are allowed by their ids, nothing must be changed meanwhile (Draft::between_blocks).
+  // Where examples are allowed by their ids, nothing must be published meanwhile (Draft::hold_newest).
   SearchPlan plan(const Search& search, const Version& version) const;
 
   // The n closest examples.

@@ -20,7 +20,10 @@ void Queries::BFQuery(const QueryRows& queries, const Version& version, Leaf* v,
       std::fill_n(v + row * n_T, n_T,
                   nearest_awaited(
                       setup_, store_, {queries, row, version.seen, 0}, version.slots,
-                      [&](Slot slot) { return store_.is_in(version, slot); }, cost));
+                      [&](Slot slot) {
+                        return store_.is_in(version, slot) && !store_.is_forgotten(version, slot);
+                      },
+                      cost));
     return;
   }
   StackMemory memory;
@@ -59,6 +62,35 @@ void Queries::BFQuery(const QueryRows& queries, const Version& version, Leaf* v,
   for (const Counts& of_tree : costs) cost += of_tree;
   if (is_cached)
     query_cache_.remember(version.number, {queries.position(0).data, setup_.row_bytes()}, descents);
+  if (version.n_marked(setup_.params) == 0) return;
+  parallel_for(n_T, setup_.n_threads(run), [&](std::size_t i) {
+    for (std::size_t row = 0; row < queries.size(); ++row)
+      if (Leaf& at = v[row * n_T + i]; store_.is_forgotten(version, at.example))
+        at = closest_living(queries, row, version, i);
+  });
+}
+
+// Of equals, the earlier arrival.
+Leaf Queries::closest_living(const QueryRows& queries, std::size_t row, const Version& version,
+                             std::size_t i) const {
+  const auto is_closer = ranked_by(arrival_in(store_));
+  Leaf closest{nothing, 0.0};
+  const auto consider = [&](Slot slot, double reduced) {
+    if (store_.is_forgotten(version, slot)) return;
+    if (const Leaf leaf{slot, reduced}; closest.example == nothing || is_closer(leaf, closest))
+      closest = leaf;
+  };
+  const TreeVersion& of = version.trees[i];
+  Counts counted_already;
+  of.tree->BTQuery({queries, row, version.seen, of.n_nodes}, counted_already, consider);
+  if (closest.example != nothing) return closest;
+  for (Slot slot = 0; slot < version.slots; ++slot) {
+    const std::byte* example = store_.row(slot);
+    double reduced = 0.0;
+    of.tree->d().distances(queries.position(row), &example, 1, &reduced);
+    consider(slot, reduced);
+  }
+  return closest;
 }
 
 std::size_t Queries::block_rows() const {
@@ -166,8 +198,16 @@ Paths Queries::paths(Reading& reading, const RowsView& row) {
       const auto& [tree, n_nodes, generation, answering] = version.trees[t];
       NodeId w = 0;
       std::tie(w, v[t]) = tree->BTQuery({query, 0, version.seen, n_nodes}, reading.cost);
-      for (; w != nothing; w = tree->parent(w)) met.push_back(tree->example(w));
+      for (; w != nothing; w = tree->parent(w))
+        if (!store_.is_forgotten(version, tree->example(w))) met.push_back(tree->example(w));
       std::reverse(met.begin() + static_cast<std::ptrdiff_t>(begin), met.end());
+      if (store_.is_forgotten(version, v[t].example)) {  // the path ends at another one
+        v[t] = closest_living(query, 0, version, t);
+        met.erase(
+            std::remove(met.begin() + static_cast<std::ptrdiff_t>(begin), met.end(), v[t].example),
+            met.end());
+        met.push_back(v[t].example);
+      }
     } else {
       met.push_back(v[t].example);
     }

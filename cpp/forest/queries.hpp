@@ -30,7 +30,8 @@ class Queries {
   Queries(const Setup& setup, const ExampleStore& store, QueryCache& query_cache)
       : setup_(setup), store_(store), answers_(setup, store), query_cache_(query_cache) {}
 
-  // v[row * n_T + i] becomes the locally closest example of tree i, of the n_T that are held here.
+  // v[row * n_T + i] becomes the locally closest example of tree i, of the n_T that are held here. Where the
+  // descent ends at a forgotten one, it is the closest of those that it compared and that are not.
   void BFQuery(const QueryRows& queries, const Version& version, Leaf* v, const Run& run,
                Counts& cost);
 
@@ -50,6 +51,9 @@ class Queries {
   Paths paths(Reading& reading, const RowsView& row);
 
  private:
+  // The closest example that is not forgotten of those that tree i compares with a row, or of all.
+  Leaf closest_living(const QueryRows& queries, std::size_t row, const Version& version,
+                      std::size_t i) const;
   // Queries are answered in blocks of so many rows: many share more, but they should stay in cache.
   std::size_t block_rows() const;
 

@@ -87,6 +87,7 @@ struct Paths {
 // it in one place: one a tree, and a sum over examples and their holders, so that those of engines
 // that hold different trees add up.
 struct Digest {
+  std::uint64_t seen = 0;
   std::vector<std::array<std::uint64_t, 2>> trees;
   std::array<std::uint64_t, 2> examples = {0, 0};
   std::array<std::uint64_t, 2> adaptation = {0, 0};  // the same in all of them

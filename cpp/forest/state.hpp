@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -57,9 +58,11 @@ Stats stats_of(const Params& params, const ExampleStore& store, const Version& v
 Features features_of(const Params& params, const ExampleStore& store, const Version& version);
 
 // label_keys stands for class codes, which depend on the order in which classes were named; it is empty
-// where labels are numbers. `votes`: those of the forest if they are kept elsewhere, or null.
-Digest digest_of(const Params& params, const ExampleStore& store, const Version& version,
-                 std::span<const std::uint64_t> label_keys, const VoteState* votes);
+// where labels are numbers. `votes`: those of the forest if they are kept elsewhere, or null. Nothing is
+// returned where there are more classes than keys.
+std::optional<Digest> digest_of(const Params& params, const ExampleStore& store,
+                                const Version& version, std::span<const std::uint64_t> label_keys,
+                                const VoteState* votes);
 
 // Rows and weights get further features: zeros, and the least weight of the others.
 void widen(ForestState& state, const Params& params, std::size_t n_features);

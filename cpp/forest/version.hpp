@@ -30,8 +30,8 @@ struct Version : StoreVersion {
   bool planted = false;  // else the first n_T examples are awaited, and there are no trees
   std::vector<TreeVersion> trees;  // those that answer first, by place
 
-  // Of a forest with a graph, which frees no slot: whether as many examples are marked as are not.
-  bool needs_rebuild() const { return slots > stored && slots - stored >= stored; }
+  // Only a forest with a graph has marked examples, and it frees no slot.
+  Slot n_marked(const Params& params) const { return params.has_graph ? slots - stored : 0; }
 };
 
 class Publication {

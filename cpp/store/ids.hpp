@@ -31,6 +31,14 @@ struct Ids {
   IdKind kind() const {
     return !integers.empty() ? IdKind::integer : !texts.empty() ? IdKind::text : IdKind::none;
   }
+  // Of the kind that there is.
+  void drop_first(std::size_t n) {
+    const auto drop = [n](auto& ids) {
+      if (!ids.empty()) ids.erase(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(n));
+    };
+    drop(integers);
+    drop(texts);
+  }
 };
 
 // Slots by a hash of what they hold: open addressing with linear probing, at most three quarters

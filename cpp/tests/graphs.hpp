@@ -43,16 +43,16 @@ inline void replace(std::unique_ptr<BoundaryForest>& forest, const Stream& strea
     const std::size_t before = learned;
     const auto rows = stream.rows(from + before, n - before);
     try {
-      forest->replace(rows, stream.labels_from(0), Run{}, now,
-                      ids_for(params, begin + before, n - before));
+      const auto state = forest->replace(rows, stream.labels_from(0), Run{}, now,
+                                         ids_for(params, begin + before, n - before));
+      if (state)
+        forest = forest->rebuilt(
+            *state, make_metric("euclidean", 3.0, params.element_type, params.n_features));
     } catch (...) {
       learned += now;
       throw;
     }
     learned += now;
-    if (forest->needs_rebuild())
-      forest = forest->rebuilt_without_marked(
-          make_metric("euclidean", 3.0, params.element_type, params.n_features), Run{});
   }
 }
 

@@ -25,8 +25,8 @@ Stream stream_of(Task task, ElementType type = ElementType::float32) {
 const std::vector<std::uint64_t> keys = {1, 2, 3, 4};
 
 bool same(BoundaryForest& a, BoundaryForest& b) {
-  const Digest one = a.digest(keys);
-  const Digest other = b.digest(keys);
+  const Digest one = *a.digest(keys);
+  const Digest other = *b.digest(keys);
   return one.trees == other.trees && one.examples == other.examples &&
          one.adaptation == other.adaptation;
 }

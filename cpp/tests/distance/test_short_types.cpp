@@ -45,8 +45,8 @@ void check_as_float32(const std::string& what, const Stream& stream, const std::
   learn(*one, stream, 0, stream.n * 3 / 4);
   learn(*other, wide, 0, stream.n * 3 / 4);
   const std::vector<std::uint64_t> keys(4, 1);
-  CHECK_IN(what, one->digest(keys).trees == other->digest(keys).trees);
-  CHECK_IN(what, one->digest(keys).examples == other->digest(keys).examples);
+  CHECK_IN(what, one->digest(keys)->trees == other->digest(keys)->trees);
+  CHECK_IN(what, one->digest(keys)->examples == other->digest(keys)->examples);
   const auto asked = one->found(stream.rows(), Run{});
   const auto expected = other->found(wide.rows(), Run{});
   CHECK_IN(what, asked.found.distances.values == expected.found.distances.values);

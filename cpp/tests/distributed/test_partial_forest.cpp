@@ -45,7 +45,7 @@ class Parts {
     Digest all;
     std::vector<std::array<std::uint64_t, 2>> growing;
     for (const auto& part : parts_) {
-      const Digest one = part->digest(keys, &driver_.votes());
+      const Digest one = *part->digest(keys, &driver_.votes());
       const auto middle = one.trees.begin() + part->params().n_held();
       all.trees.insert(all.trees.end(), one.trees.begin(), middle);
       growing.insert(growing.end(), middle, one.trees.end());
@@ -192,7 +192,7 @@ CASE("parts in step are one forest, whatever it decides for itself") {
         CHECK(parts.predict(stream.rows(begin, 50)).values == expected.values);
       }
       const Digest mine = parts.digest(keys);
-      const Digest expected = whole->digest(keys);
+      const Digest expected = *whole->digest(keys);
       CHECK(mine.trees == expected.trees);
       CHECK(mine.examples == expected.examples);
       CHECK(mine.adaptation == expected.adaptation);

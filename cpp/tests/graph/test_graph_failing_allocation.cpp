@@ -106,11 +106,11 @@ CASE("forgetting from a graph may run out of memory anywhere, and so may rebuild
     const Ids some = most_of(stream, 200);
     const auto marked = [&] {
       Forest forest = taught(stream, 250);
-      CHECK(forest->forget(some, Run{}).empty());
+      CHECK(forest->forget(some, Run{}).unknown.empty());
       return forest;
     };
     const auto rebuild = [&](Forest& forest) {
-      forest = forest->rebuilt_without_marked(metric_of(stream), {});
+      forest = forest->rebuilt(forest->without_marked(Run{}), metric_of(stream));
     };
     const auto go_on = [&](Forest& forest) {
       std::size_t learned = 0;
@@ -130,7 +130,7 @@ CASE("forgetting from a graph may run out of memory anywhere, and so may rebuild
     whatever_fails([&] { return taught(stream, 250); }, [&](Forest& f) { f->forget(some, Run{}); },
                    [&](Forest& f) { CHECK(Content(*f, stream) == before); },
                    [&](Forest& f) {
-                     CHECK(f->forget(some, Run{}).empty());
+                     CHECK(f->forget(some, Run{}).unknown.empty());
                      CHECK(Content(*f, stream) == after);
                    });
     whatever_fails(
@@ -140,6 +140,28 @@ CASE("forgetting from a graph may run out of memory anywhere, and so may rebuild
           CHECK(go_on(f) == expected);
         });
   }
+}
+
+CASE("forgetting half of a graph may run out of memory anywhere, and then nothing is forgotten") {
+  const Stream stream = cube(graph_params(), 250, 5);
+  const Ids half = ids_for(stream.params, 0, 125);
+  const auto forget = [&](Forest& forest) {
+    const Forgetting forgetting = forest->forget(half, Run{});
+    CHECK(forgetting.unknown.empty() && forgetting.rebuilt);
+    forest = forest->rebuilt(*forgetting.rebuilt, metric_of(stream));
+  };
+  Forest forest = taught(stream, 250);
+  const Content before(*forest, stream);
+  forget(forest);
+  const Content after(*forest, stream);
+  CHECK_EQ(after.n_marked, std::size_t{0});
+  CHECK_EQ(after.state.examples.arrivals.size(), std::size_t{125});
+  whatever_fails([&] { return taught(stream, 250); }, forget,
+                 [&](Forest& f) { CHECK(Content(*f, stream) == before); },
+                 [&](Forest& f) {
+                   forget(f);
+                   CHECK(Content(*f, stream) == after);
+                 });
 }
 
 CASE("replacing in a graph may run out of memory anywhere") {
@@ -159,7 +181,8 @@ CASE("replacing in a graph may run out of memory anywhere") {
                  [&](Forest& f) {
                    // Where it failed to be rebuilt, that is due as before.
                    const std::size_t done = learned;
-                   if (f->needs_rebuild()) f = f->rebuilt_without_marked(metric_of(stream), Run{});
+                   if (f->needs_rebuild())
+                     f = f->rebuilt(f->without_marked(Run{}), metric_of(stream));
                    std::size_t more = 0;
                    replace(f, stream, done, 300 - done, 400 + done, more);
                    CHECK(Content(*f, stream) == expected);
@@ -202,7 +225,7 @@ CASE(
 CASE("a search that runs out of memory harms nothing") {
   const Stream stream = cube(graph_params(), 300, 5);
   const Forest forest = taught(stream, 250);
-  CHECK(forest->forget(most_of(stream, 100), Run{}).empty());
+  CHECK(forest->forget(most_of(stream, 100), Run{}).unknown.empty());
   const Content expected(*forest, stream);
   const Ids some = ids_for(stream.params, 100, 150);
   const std::vector<std::uint8_t> mask(250, 1);

@@ -138,7 +138,7 @@ std::vector<Step> script(const Scenario& scenario, std::size_t n_rows) {
   while (n < n_rows) {
     for (const std::size_t count : {1, 7, 40, 1}) learn(count);
     steps.push_back([&stream, gone](Held& held) {
-      CHECK(held.get()->forget(ids_for(stream.params, gone, 11), Run{}).empty());
+      CHECK(held.get()->forget(ids_for(stream.params, gone, 11), Run{}).unknown.empty());
     });
     gone += 11;
     steps.push_back([&stream, first = n - 9, from = stream.n - n](Held& held) {
@@ -149,8 +149,8 @@ std::vector<Step> script(const Scenario& scenario, std::size_t n_rows) {
     });
     if (n % 3 == 0)
       steps.push_back([&scenario](Held& held) {
-        held.set(
-            held.get()->rebuilt_without_marked(scenario.metric(), Run{.n_jobs = scenario.n_jobs}));
+        const auto state = held.get()->without_marked(Run{.n_jobs = scenario.n_jobs});
+        held.set(held.get()->rebuilt(state, scenario.metric()));
       });
   }
   return steps;

@@ -81,24 +81,34 @@ CASE("an example that fails to be replaced is found where it was") {
       stream, [&] { return taught(stream, 300); },
       [&](Forest& forest) {
         std::size_t learned = 0;
-        forest->replace(stream.rows(400, 120), stream.labels_from(0), Run{}, learned,
-                        ids_for(stream.params, 0, 120));
+        const auto state = forest->replace(stream.rows(400, 120), stream.labels_from(0), Run{},
+                                           learned, ids_for(stream.params, 0, 120));
+        CHECK(!state);
         CHECK_EQ(learned, std::size_t{120});
       });
 }
 
-CASE("a graph that fails to be rebuilt still lacks what was forgotten") {
+CASE("a graph that fails to replace so many that it must be rebuilt is as it was") {
+  const Stream stream = cube(graph_params(), 700, 6);
+  wherever_it_fails(
+      stream, [&] { return taught(stream, 300); },
+      [&](Forest& forest) {
+        std::size_t learned = 0;
+        const auto state = forest->replace(stream.rows(400, 200), stream.labels_from(0), Run{},
+                                           learned, ids_for(stream.params, 0, 200));
+        CHECK(state && learned >= 150 && learned <= 200);
+        forest = forest->rebuilt(*state, failing_metric(stream.params));
+      });
+}
+
+CASE("a graph that fails to forget so many that it must be rebuilt has forgotten nothing") {
   const Stream stream = cube(graph_params(), 300, 7);
   wherever_it_fails(
-      stream,
-      [&] {
-        Forest forest = taught(stream, 300);
-        CHECK(forest->forget(ids_for(stream.params, 50, 200), Run{}).empty());
-        CHECK(forest->needs_rebuild());
-        return forest;
-      },
+      stream, [&] { return taught(stream, 300); },
       [&](Forest& forest) {
-        forest = forest->rebuilt_without_marked(failing_metric(stream.params), Run{});
+        const Forgetting forgetting = forest->forget(ids_for(stream.params, 50, 200), Run{});
+        CHECK(forgetting.unknown.empty() && forgetting.rebuilt);
+        forest = forest->rebuilt(*forgetting.rebuilt, failing_metric(stream.params));
       });
 }
 

@@ -234,7 +234,7 @@ def _check_same(model: Any, forest: Any, folder: Path) -> None:
 
 def _erase_again(forest: Any, where: str) -> None:
     try:
-        with forest.learning_paused():
+        with forest.learning_paused(), forest.changing():
             forest.erase_forgotten()
     except MemoryError:
         raise

@@ -10,7 +10,7 @@ import os
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -79,9 +79,9 @@ class DurableForest:
         self._snapshot_bytes = snapshot_bytes
         self._interruptible = interruptible  # whether learning may be interrupted at any moment
         self._pace = BlockPace()
-        # Taken in this order: one snapshot at a time; no snapshot begins while a call learns.
-        self._saving = threading.Lock()
-        self._calling = threading.RLock()
+        # One snapshot at a time. Taken after the model's own lock, which whoever learns, forgets or
+        # closes holds, and which a snapshot holds until all that it saves is captured.
+        self._saving = threading.RLock()
         self._closed = False
         self._unsettled = False  # the journal may have more than was learned
         self._unwritten = False  # it may lack that what was forgotten was erased
@@ -144,7 +144,7 @@ class DurableForest:
         return self._call_model("predict_proba_then_learn", X, y, **more)
 
     def _call_model(self, method: str, X: Any, y: Any, **more: Any) -> Any:
-        with self._calling:
+        with self.model.learning_paused():
             result = getattr(self._opened(), method)(X, y, **more)
         self._snapshot_if_due()
         return result
@@ -182,26 +182,27 @@ class DurableForest:
         -------
         self : DurableForest
         """
-        try:
-            with Interrupts(), self._saving, self._calling:
-                model = self._opened()
-                forget_examples(model.fitted, ids, n_threads(model.n_jobs))
+        with Interrupts(), self.model.learning_paused():
+            model = self._opened()
+            with self._saving:
+                with model.changing():
+                    forget_examples(model.fitted, ids, n_threads(model.n_jobs), erase=True)
                 self._is_ahead = True
-                self._save_snapshot()
+                try:
+                    self._write_snapshot(self._captured())
+                except BaseException as error:
+                    self.close()
+                    error.add_note(
+                        f"{self.path} was closed before it forgot the examples: open it again, and "
+                        "call forget() again"
+                    )
+                    raise
                 self._is_ahead = False
-        except BaseException as error:
-            if self._is_ahead:
-                self.close()
-                error.add_note(
-                    f"{self.path} was closed before it forgot the examples: open it again, and "
-                    "call forget() again"
-                )
-            raise
         return self
 
     def keep_note(self) -> None:
         """Write the note to disk without learning anything."""
-        with self._calling:
+        with self.model.learning_paused():
             self._opened()
             if self.note is not None:
                 self._journal.keep_note(self.note)
@@ -249,17 +250,25 @@ class DurableForest:
 
     def snapshot(self) -> None:
         """Save the forest, and empty the journal."""
-        with self._saving:  # an older snapshot must not take the place of a newer one
-            self._save_snapshot()
+        with ExitStack() as saving:
+            with self.model.learning_paused():
+                self._opened()
+                # An older snapshot must not take the place of a newer one.
+                saving.enter_context(self._saving)
+                captured = self._captured()
+            self._write_snapshot(captured)
 
-    def _save_snapshot(self) -> None:
-        with self._calling:  # nothing is learned until number and forest are captured
-            model = self._opened()
-            with model.learning_paused():  # so that the snapshot includes it
-                model.erase_forgotten()
-            last = self._journal.last
-            record = {"operation": last, "journal": self._journal.identity}
-            contents = contents_of(model, {**self.attachments, RECORD: record})
+    def _captured(self) -> tuple[int, Any]:
+        """Return the last operation, and what a snapshot has that includes it."""
+        model = self._opened()
+        with model.changing():  # first, because it is an operation of its own
+            model.erase_forgotten()
+        last = self._journal.last
+        record = {"operation": last, "journal": self._journal.identity}
+        return last, contents_of(model, {**self.attachments, RECORD: record})
+
+    def _write_snapshot(self, captured: tuple[int, Any]) -> None:
+        last, contents = captured
         write_model(self.path / SNAPSHOT, *contents)
         self._journal.forget(last)
 
@@ -267,7 +276,7 @@ class DurableForest:
         """Close the folder, so that others can open it; everything learned is kept."""
         if self._journal.is_inherited:  # and so may be the locks, held by threads that are not here
             return
-        with Interrupts(), self._saving, self._calling:
+        with Interrupts(), self.model.learning_paused(), self._saving:
             if not self._closed:
                 with suppress(JournalError):  # else the call that was cut short is learned whole
                     self._settle()
@@ -336,7 +345,7 @@ class DurableForest:
         batch : LearningBatch
             What a call was given, checked.
         """
-        with Interrupts() as interrupts, self._called():
+        with Interrupts() as interrupts:
             try:
                 self._opened()
                 self._unsettled = True
@@ -364,15 +373,3 @@ class DurableForest:
         self._unwritten = True
         with suppress(JournalError):
             self._settle()
-
-    @contextmanager
-    def _called(self) -> Iterator[None]:
-        # Whoever learns through the model itself has its lock already, so must not wait here.
-        if not self._calling.acquire(blocking=False):
-            raise JournalError(
-                f"{self.path}: call learning methods on the durable forest, not on its model"
-            )
-        try:
-            yield
-        finally:
-            self._calling.release()

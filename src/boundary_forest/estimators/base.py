@@ -204,7 +204,7 @@ class BaseBoundaryForest(LearningMixin, QueryMixin, BaseEstimator):
         save_forest(self, path, attachments)
 
     def __getstate__(self) -> dict[str, Any]:
-        with self.learning_paused():  # a copy is a forest between two learning calls
+        with self.learning_paused(), self.changing():  # a copy is made between two learning calls
             state = {k: v for k, v in super().__getstate__().items() if k not in _NOT_COPIED}
             self.erase_forgotten()
             fitted = self._fitted

@@ -98,9 +98,11 @@ def fingerprint_of(fitted: Fitted) -> str:
     for name, value in settings.pop("adaptive").items():
         if value != LATER_PARAMETERS[name]:  # the paper's forest keeps the hash that it had
             settings[name] = value
-    trees, examples, adaptation = fitted.engine.digest(fitted.labels.keys())
+    while (found := fitted.engine.digest(fitted.labels.keys())) is None:
+        pass  # a class was published since
+    trees, examples, adaptation, seen = found
     described = [(key, _described(value)) for key, value in sorted(settings.items())]
-    text = repr((described, fitted.engine.seen))
+    text = repr((described, seen))
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16)
     digest.update(trees.tobytes())
     digest.update(examples.tobytes())

@@ -121,12 +121,30 @@ class Fitted:
 
     def trees(self) -> list[Tree]:
         """Return each tree's nodes and their parents, by arrival number."""
-        state = self.engine.snapshot().state(with_positions=False)
+        snapshot = self.engine.snapshot()
+        state = snapshot.state(with_positions=False)
         arrivals, trees = state["arrivals"].astype(np.int64), []
+        living = None  # all
+        if snapshot.size < len(arrivals):  # some were forgotten and not yet erased
+            living = np.isin(arrivals, snapshot.arrivals(0, snapshot.size))
         # Those that only grow come last, and do not answer yet.
         for examples, places in islice(trees_in(state), self.settings.n_estimators):
             nodes = arrivals[examples]
             parents = np.full(len(nodes), -1, dtype=np.int64)
             parents[1:] = nodes[places[1:]]
-            trees.append((nodes, parents))
+            tree = (nodes, parents)
+            trees.append(tree if living is None else _living_tree(*tree, places, living[examples]))
         return trees
+
+
+def _living_tree(
+    nodes: NDArray[np.int64],
+    parents: NDArray[np.int64],
+    places: NDArray[Any],
+    living: NDArray[np.bool_],
+) -> Tree:
+    """Return a tree without some nodes; the parent of another is its closest living ancestor."""
+    for node, place in enumerate(places[1:].tolist(), 1):
+        if not living[place]:
+            parents[node] = parents[place]
+    return nodes[living], parents[living]

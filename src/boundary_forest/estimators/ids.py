@@ -125,14 +125,19 @@ def checked_ids(fitted: Fitted, ids: Any) -> Any:
     return engine_ids(array)
 
 
-def forget_examples(fitted: Fitted | None, ids: Any, n_threads: int) -> None:
-    """Forget the examples with these ids; KeyError if some are not known, and none is forgotten."""
+def forget_examples(
+    fitted: Fitted | None, ids: Any, n_threads: int, *, erase: bool = False
+) -> None:
+    """Forget the examples with these ids; KeyError if some are not known, and none is forgotten.
+
+    ``erase``: and erase what was forgotten, in the same step.
+    """
     if fitted is None:
         raise KeyError("forget() got ids, but nothing has been learned yet")
     wanted = checked_ids(fitted, ids)
     if len(wanted) == 0:
         return
-    unknown = [wanted[i] for i in fitted.engine.forget(wanted, n_threads)]
+    unknown = [wanted[i] for i in fitted.engine.forget(wanted, n_threads, erase)]
     if unknown:
         shown = ", ".join(repr(plain(one)) for one in unknown[:MOST_SHOWN])
         more = f" and {len(unknown) - MOST_SHOWN} more" if len(unknown) > MOST_SHOWN else ""

@@ -38,7 +38,11 @@ class LearningMixin:
     _recorder: BatchRecorder | None = None
 
     def learning_paused(self) -> AbstractContextManager[Any]:
-        """Return a lock: inside, learning calls of other threads wait.
+        """Return a lock: inside, calls of other threads that change the forest wait.
+
+        Those are ``fit``, ``partial_fit``, ``upsert`` and ``forget``, and also ``save``, pickling
+        and copying, because they erase what was forgotten. Queries never wait. The thread that
+        holds the lock may call any method.
 
         Examples
         --------
@@ -48,12 +52,29 @@ class LearningMixin:
         ...     forest.examples_seen == forest.stats()["examples_seen"]
         True
         """
+        return self._lock().held()
+
+    def changing(self) -> AbstractContextManager[Any]:
+        """Return the lock of one call that changes the forest; learning must be paused.
+
+        RuntimeError if this thread is inside such a call.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestNeighbors
+        >>> forest = BoundaryForestNeighbors(random_state=0).fit([[0.0], [3.0]])
+        >>> with forest.learning_paused(), forest.changing():
+        ...     forest.partial_fit([[4.0]])
+        Traceback (most recent call last):
+            ...
+        RuntimeError: metric must not call the forest that is calling it
+        """
+        return self._lock().call()
+
+    def _lock(self) -> LearningLock:
         # Made when it is first needed; of two threads that make one, both use the first.
-        lock = self.__dict__.get("_learning_lock")
-        if lock is None:
-            lock = self.__dict__.setdefault("_learning_lock", LearningLock())
-        held: AbstractContextManager[Any] = lock.taken()
-        return held
+        lock: LearningLock | None = self.__dict__.get("_learning_lock")
+        return lock or self.__dict__.setdefault("_learning_lock", LearningLock())
 
     def record_with(self, recorder: BatchRecorder | None) -> None:
         """Have every batch written down before it is learned.
@@ -102,7 +123,7 @@ class LearningMixin:
         ['b']
         """
         mode = LearningMode.REPLACE if batch.replaces else LearningMode.LEARN
-        with self.learning_paused():
+        with self.learning_paused(), self.changing():
             fitted = self._fitted
             if fitted is None:
                 self.check_params()
@@ -143,7 +164,7 @@ class LearningMixin:
         >>> forest.forget(["a"]).kneighbors([[0.0]], 1, return_distance=False).tolist()
         [['b']]
         """
-        with self.learning_paused():
+        with self.learning_paused(), self.changing():
             if self._recorder is not None:
                 raise TypeError(
                     "forget() must be called on the durable forest, not on its model, so that "
@@ -156,7 +177,7 @@ class LearningMixin:
         """Let what was forgotten leave trees and memory, which ``search="graph"`` puts off.
 
         It is done before a forest is saved, pickled or copied, and by itself when what was
-        forgotten is as much as the rest. Learning must be paused.
+        forgotten is as much as the rest. It is part of a call that changes the forest.
 
         Examples
         --------
@@ -165,24 +186,20 @@ class LearningMixin:
         >>> forest = forest.fit([[0.0], [3.0], [4.0]], ids=["a", "b", "c"]).forget(["a"])
         >>> forest.stats()["nodes_per_tree"]
         [3, 3]
-        >>> with forest.learning_paused():
+        >>> with forest.learning_paused(), forest.changing():
         ...     forest.erase_forgotten()
         >>> forest.stats()["nodes_per_tree"]
         [2, 2]
         """
-        if self._fitted is not None:
-            self._erase_forgotten(self._fitted)
-
-    def _erase_forgotten(self, fitted: Fitted) -> None:
-        if not fitted.engine.n_forgotten:
+        if self._fitted is None or not self._fitted.engine.n_forgotten:
             return
-        fitted.engine.erase_forgotten(n_threads(self.n_jobs))
+        self._fitted.engine.erase_forgotten(n_threads(self.n_jobs))
         if self._recorder is not None:
             self._recorder.erased()
 
     def _learn(self, call: LearningCall) -> tuple[Fitted, Any]:
         """Learn; return the fitted forest and the engine's answers, None if it gave none."""
-        with self.learning_paused():
+        with self.learning_paused(), self.changing():
             if call.reset and self._recorder is not None:
                 raise TypeError(
                     "fit() would discard what this durable forest has learned: use "

@@ -486,14 +486,6 @@ class BoundaryForestNeighbors(
         neighbors: Neighbors = self._queried(fitted, X, query)
         return neighbors
 
-    def _fitted_trees(self) -> Fitted:
-        """The trees without what was forgotten, which searches of the graph still go by."""
-        fitted = self._require_fitted()
-        if fitted.engine.n_forgotten:
-            with self.learning_paused():
-                self._erase_forgotten(fitted)
-        return fitted
-
 
 def _ragged(values: NDArray[Any], ends: NDArray[np.uint64]) -> NDArray[Any]:
     """Return the parts of an array, by where they end, as an array of arrays."""

@@ -26,7 +26,7 @@ Neighbors = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[Any]]
 
 
 class QueryMixin:
-    """Adds queries to an estimator that has ``fitted``, ``n_jobs`` and ``learning_paused``.
+    """Adds queries to an estimator that has ``fitted`` and ``n_jobs``. They change nothing.
 
     A query reads ``fitted`` once, at its start, and passes it on, so that all its parts belong
     together whatever other threads fit.
@@ -34,7 +34,6 @@ class QueryMixin:
 
     fitted: Any
     n_jobs: int | None
-    learning_paused: Callable[[], Any]
 
     def _require_fitted(self) -> Fitted:
         """What a query begins with; NotFittedError if nothing was learned."""
@@ -43,10 +42,6 @@ class QueryMixin:
             check_is_fitted(self)
         assert fitted is not None
         return fitted
-
-    def _fitted_trees(self) -> Fitted:
-        """The same for queries that look at the trees themselves."""
-        return self._require_fitted()
 
     def apply(self, X: Any) -> NDArray[np.int64]:
         """Return the arrival number of the example at which each tree ends.
@@ -60,7 +55,8 @@ class QueryMixin:
         -------
         arrivals : ndarray of shape (n_samples, n_estimators)
             0 for the first example ever learned, 1 for the second, and so on. Until
-            ``n_estimators`` examples have arrived, every column has the nearest one.
+            ``n_estimators`` examples have arrived, every column has the nearest one. If the example
+            was forgotten and not yet erased, it is the closest other one that the tree compared.
 
         Examples
         --------
@@ -69,7 +65,7 @@ class QueryMixin:
         >>> forest.apply([[8]])
         array([[1, 1, 1]])
         """
-        fitted = self._fitted_trees()
+        fitted = self._require_fitted()
         arrivals = self._queried(fitted, X, lambda fitted, rows, n: fitted.engine.apply(rows, n))
         return np.asarray(arrivals, dtype=np.int64)
 
@@ -137,7 +133,7 @@ class QueryMixin:
         from the stored examples
           #1, label 'b', distance 1: weight 1.00, 2 trees
         """
-        fitted = self._fitted_trees()
+        fitted = self._require_fitted()
         rows = self._query_rows(fitted, np.asarray(x)[None] if np.ndim(x) == 1 else x)
         if len(rows) != 1:
             raise ValueError(f"x must be a single row, got {len(rows)} rows")
@@ -151,7 +147,9 @@ class QueryMixin:
         trees : list of (arrivals, parents)
             For each tree, the arrival numbers of its examples in order of creation, the root first,
             and those of their parents, -1 for the root. Both are int64 arrays, which are empty
-            until ``n_estimators`` examples have arrived.
+            until ``n_estimators`` examples have arrived. Examples that were forgotten and not yet
+            erased are left out: the parent is the closest ancestor that was not forgotten, -1 if
+            there is none.
 
         Examples
         --------
@@ -160,7 +158,7 @@ class QueryMixin:
         >>> forest.fit([[0], [9], [5]], ["a", "b", "a"]).trees()
         [(array([0, 1, 2]), array([-1,  0,  1])), (array([1, 0, 2]), array([-1,  1,  1]))]
         """
-        return self._fitted_trees().trees()
+        return self._require_fitted().trees()
 
     def stats(self) -> dict[str, Any]:
         """Return counts of examples, nodes, comparisons and bytes.
@@ -192,7 +190,7 @@ class QueryMixin:
 
         Two forests with the same fingerprint make the same predictions, provided that functions of
         the same name are the same. It does not depend on ``n_jobs``, on how the stream was split
-        into batches, or on the instruction set. The call waits for learning calls of other threads.
+        into batches, or on the instruction set.
 
         Returns
         -------
@@ -208,9 +206,7 @@ class QueryMixin:
         ... )
         True
         """
-        fitted = self._require_fitted()
-        with self.learning_paused():
-            return fingerprint_of(fitted)
+        return fingerprint_of(self._require_fitted())
 
     def _query_blocks(
         self, fitted: Fitted, X: Any, query: Callable[[Fitted, NDArray[Any], int], T]

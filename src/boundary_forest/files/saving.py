@@ -56,7 +56,7 @@ def contents_of(
             "the file: use pickle"
         )
     attached = {name: _json_array(value) for name, value in (attachments or {}).items()}
-    with forest.learning_paused():  # a file holds a forest between two learning calls
+    with forest.learning_paused(), forest.changing():  # between two learning calls
         parameters = forest.get_params(deep=False)
         document: dict[str, Any] = {
             "estimator": type(forest).__name__,

@@ -144,7 +144,7 @@ class ClusterMixin(BaseBoundaryForest):
             )
         spread = cls(**forest.get_params(deep=False), **cluster)
         spread.check_params()
-        with forest.learning_paused():
+        with forest.learning_paused(), forest.changing():
             forest.erase_forgotten()
             fitted: Fitted | None = forest.fitted
             if fitted is not None:
@@ -216,7 +216,7 @@ class ClusterMixin(BaseBoundaryForest):
         -------
         self : estimator
         """
-        with self.learning_paused():
+        with self.learning_paused(), self.changing():
             self._write_snapshots()
         return self
 
@@ -249,7 +249,7 @@ class ClusterMixin(BaseBoundaryForest):
         checkpoint = self._checkpoint
         if checkpoint is None:
             return super().forget(ids)
-        with self.learning_paused():
+        with self.learning_paused(), self.changing():
             with checkpoint.forgetting(KeyError, TypeError, ValueError):
                 forget_examples(self._fitted, ids, n_threads(self.n_jobs))
             with checkpoint.forgetting():

@@ -50,7 +50,12 @@ class Gathered:
 
 
 def composed_digest(parts: list[Any], trees: list[TreeRange], *, planted: bool) -> Any:
-    """Return the digest of a forest: sums over examples add up, and trees stand by place."""
+    """Return the digest of a forest: sums over examples add up, and trees stand by place.
+
+    None if one of the actors returned None.
+    """
+    if any(part is None for part in parts):
+        return None
     if not planted:  # all actors have the same examples, and no trees
         return parts[0]
     answering = [part[0][: end - first] for part, (first, end) in zip(parts, trees, strict=True)]
@@ -58,7 +63,7 @@ def composed_digest(parts: list[Any], trees: list[TreeRange], *, planted: bool) 
     examples = np.zeros(2, dtype=np.uint64)
     for part in parts:
         examples += part[1]  # modulo 2**64, as in the engine
-    return np.concatenate([*answering, *growing]), examples, parts[0][2]
+    return np.concatenate([*answering, *growing]), examples, *parts[0][2:]
 
 
 def joined_stats(

@@ -108,7 +108,7 @@ class SpreadForest(Lockstep):
         """Raise ValueError if an id occurs twice or names a stored example."""
         self._run("call", "check_ids", ids, may_be_known)
 
-    def forget(self, ids: Any, n_jobs: int) -> list[int]:
+    def forget(self, ids: Any, n_jobs: int, erase: bool = False) -> list[int]:
         """Forget examples; return the numbers of unknown ids, and then nothing is forgotten.
 
         What a tree learns again may need examples that other actors have. So the forest is

@@ -116,7 +116,7 @@ class ShardedIndex:
         """Raise ValueError if an id occurs twice or names a stored example."""
         self._run("call", "check_ids", ids, may_be_known)
 
-    def forget(self, ids: Any, n_jobs: int) -> list[int]:
+    def forget(self, ids: Any, n_jobs: int, erase: bool = False) -> list[int]:
         """Forget the examples with these ids, or return the numbers of those not known."""
         with Interrupts(), self._lock:
             known = np.array(self._run("knows", ids))
@@ -135,7 +135,7 @@ class ShardedIndex:
                 own = names[of_shard]
                 if len(own):
                     own = own.tolist() if isinstance(ids, list) else own
-                    unknown = self._run("call", "forget", own, n_jobs, only=[shard])[0]
+                    unknown = self._run("call", "forget", own, n_jobs, erase, only=[shard])[0]
                     assert not unknown, "a shard must know the ids that it reported as known"
             return []
 
@@ -221,8 +221,10 @@ class ShardedIndex:
     def digest(self, label_keys: Any) -> Any:
         """Return hashes of all shards' trees and examples."""
         parts = self._run("call", "digest", label_keys)
-        trees, examples, decided = zip(*parts, strict=True)
-        return np.concatenate(trees), np.concatenate(examples), decided[0]
+        if any(part is None for part in parts):
+            return None
+        trees, examples, decided, _ = zip(*parts, strict=True)
+        return np.concatenate(trees), np.concatenate(examples), decided[0], self.seen
 
     def features(self) -> Any:
         """Return the features' weights, and their variances."""

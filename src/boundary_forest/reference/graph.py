@@ -136,6 +136,27 @@ class Graph:
         self.evaluations += len(walk.met)
         return in_beam
 
+    def apply(self, y: Row, is_returned: Callable[[int], bool] = everyone) -> list[int]:
+        """Where the trees end, or else the closest that they compared and may return, or of all."""
+        found: list[int] = []
+        for tree in self.forest.trees:
+            v = tree.BTQuery(y, self.forest.seen)
+            compared: list[Node] = [tree.nodes[0]]
+            w: Node | None = v
+            while w is not None:
+                compared += w.children
+                w = w.parent
+            closest = [
+                self.closest(y, [a for a in some if is_returned(a)])
+                for some in ([v.arrival], [u.arrival for u in compared], list(self.rows))
+            ]
+            found.append(next(a for a in closest if a is not None))
+        return found
+
+    def closest(self, y: Row, arrivals: list[int]) -> int | None:
+        reduced = self.d(y, np.stack([self.rows[a] for a in arrivals])) if arrivals else []
+        return min(zip(reduced, arrivals, strict=True), default=(0.0, None))[1]
+
     def typical(self, count: int) -> list[float]:
         """Sums of how far the nearest, second, fourth, ... others of some examples are."""
         sums = [0.0] * min(MOST_OTHERS, count // 4).bit_length()
