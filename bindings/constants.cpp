@@ -89,6 +89,7 @@ void bind_constants(nb::module_& m) {
   m.attr("LONGEST_WINDOW") = Window::capacity;
   m.attr("LOG_WEIGHTS_PER_OCTAVE") = per_octave;
   m.attr("LARGE_LABEL") = Spread::large;
+  m.attr("NO_RANK") = no_rank;
 }
 
 }  // namespace boundary_forest

@@ -95,8 +95,7 @@ class Driver {
       const Params& params = driver.driver_.params();
       const bool classes = params.estimator == Estimator::shepard_vote;
       std::size_t length = params.label_length;
-      if (shares && classes)
-        length = std::max<std::size_t>(driver.driver_.n_classes(), ranks.size());
+      if (shares && classes) length = n_ranked(ranks, driver.driver_.n_classes());
       out = {rows, length};
       weights = {rows, params.n_T};
       request = {&out, shares && classes, ranks, &weights};

@@ -90,6 +90,14 @@ std::vector<std::size_t> Forest::forget(const nb::object& ids, std::size_t n_job
   });
 }
 
+nb::object Forest::classes_without(const nb::object& ids) {
+  const Ids names = ids_from(ids);
+  std::vector<std::uint32_t> codes =
+      without_gil([&, forest = forest_] { return forest->classes_without(names); });
+  const std::size_t n = codes.size();
+  return to_numpy(std::move(codes), {n});
+}
+
 void Forest::erase_forgotten(std::size_t n_jobs) {
   without_gil([&, forest = forest_] {
     if (forest->n_marked() > 0) become(rebuilt(*forest, forest->without_marked(run_with(n_jobs))));
@@ -157,6 +165,11 @@ void bind_learning(nb::class_<Forest>& forest) {
                    "int, erase: bool = False) -> list[int]"),
            "Forget the examples with these ids, or return the numbers of those not known; erase: "
            "and erase all that was forgotten.")
+      .def("classes_without", &Forest::classes_without, "ids"_a,
+           nb::sig(
+               "def classes_without(self, ids: numpy.typing.NDArray[numpy.int64] | list[str]) -> "
+               "numpy.typing.NDArray[numpy.uint32]"),
+           "Return the codes of classes that stored or windowed examples other than these have.")
       .def("erase_forgotten", &Forest::erase_forgotten, "n_jobs"_a,
            "Erase the examples that were forgotten and that searches of a graph still go by.")
       .def_prop_ro("n_forgotten", &Forest::n_forgotten, "How many these are.")

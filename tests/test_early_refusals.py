@@ -65,6 +65,7 @@ def with_header(path, header: dict) -> None:
         "node_parents",
         "classes",
         "class_codes",
+        "class_declared",
     ],
 )
 def test_an_array_of_4_gb_that_does_not_fit_the_others(model, name, monkeypatch):

@@ -103,3 +103,28 @@ def test_a_folder_that_cannot_be_written_has_not_forgotten(tmp_path, one_process
     assert again.fingerprint() == before
     again.forget(names(0, 2))
     again.close()
+
+
+@pytest.mark.parametrize("shard_by", ["trees", "examples"])
+def test_a_class_without_an_example_leaves(shard_by, tmp_path, one_process):
+    folder = {"checkpoint_dir": tmp_path} if shard_by == "trees" else {}
+    local, spread = both("the paper's forest", shard_by=shard_by, **folder)
+    labels = np.array([f"digit {digit}" for digit in Y[:300]], dtype=object)
+    labels[100] = "the secret label"
+    for forest in (local, spread):
+        forest.partial_fit(X[:300], labels, ids=names(0, 300)).forget(["row 100"])
+        forest.partial_fit(X[300:302], ["new", "digit 0"], ids=names(300, 302))
+    assert spread.classes_.tolist() == local.classes_.tolist()
+    assert "the secret label" not in spread.classes_
+    shares = spread.predict_proba(X[:400])
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert (spread.classes_[shares.argmax(axis=1)] == spread.predict(X[:400])).all()
+    if shard_by == "trees":
+        np.testing.assert_array_equal(shares, local.predict_proba(X[:400]))
+        content = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+        assert b"the secret label" not in content
+        spread.close()
+        spread = on_cluster.BoundaryForestClassifier.from_checkpoint(tmp_path, num_cpus=0.1)
+        assert spread.fingerprint() == local.fingerprint()
+        np.testing.assert_array_equal(spread.predict_proba(X[:400]), shares)
+    spread.close()

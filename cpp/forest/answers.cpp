@@ -67,7 +67,7 @@ TreeLeaves Answers::blank_leaves(std::size_t n, bool with_weights) const {
 }
 
 std::size_t Answers::n_columns(const AnswerRequest& request, std::size_t n_classes) const {
-  return request.shares ? std::max(n_classes, request.ranks.size()) : setup_.params.label_length;
+  return request.shares ? n_ranked(request.ranks, n_classes) : setup_.params.label_length;
 }
 
 std::pmr::vector<Vote> Answers::E_vote(std::span<const Leaf> v, const Ballot& ballot,

@@ -60,6 +60,10 @@ void BoundaryForest::check_ids(const Ids& ids, bool may_be_known) {
   store_.ids().check_new(ids, may_be_known);
 }
 
+std::vector<std::uint32_t> BoundaryForest::classes_without(const Ids& ids) {
+  return learner_.deletion().classes_without(ids);
+}
+
 Forgetting BoundaryForest::forget(const Ids& ids, const Run& run, bool erases) {
   return learner_.deletion().forget(ids, run, erases);
 }

@@ -92,6 +92,8 @@ class BoundaryForest : private Forkable {
   // See Deletion. Where there is a graph, examples are marked: n_marked() says how many are.
   Forgetting forget(const Ids& ids, const Run& run, bool erases = false);
   State without_marked(const Run& run);
+  // The codes of the classes, ascending, that examples with other ids have. Changes nothing.
+  std::vector<std::uint32_t> classes_without(const Ids& ids);
   std::size_t n_marked();
   // Whether as many are marked as are not. So it is only where a forest could not be rebuilt for want of
   // memory; that must be made up for before anything else is learned.

@@ -38,6 +38,29 @@ Forgetting Deletion::forget(const Ids& ids, const Run& run, bool erases) {
   return {};
 }
 
+std::vector<std::uint32_t> Deletion::classes_without(const Ids& ids) const {
+  const LearningLock lock = draft_.begin();
+  const ExampleStore& store = draft_.store();
+  const Window& window = draft_.progress().adaptation.window;
+  std::vector<char> forgotten(store.size(), 0);
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    if (const Slot slot = store.ids().find(ids, i); slot != nothing) forgotten[slot] = 1;
+  std::vector<Arrival> erased;
+  find_in_window(ids, erased);
+  std::vector<char> is_left(draft_.progress().n_classes, 0);
+  for (Slot slot = 0; slot < store.size(); ++slot)
+    if (store.is_alive(slot) && !forgotten[slot])
+      is_left[static_cast<std::size_t>(*store.label(slot))] = 1;
+  if (window.is_kept())
+    for (const Arrival a : window.last(Window::capacity))
+      if (!std::binary_search(erased.begin(), erased.end(), a))
+        is_left[static_cast<std::size_t>(*window.label(a))] = 1;
+  std::vector<std::uint32_t> codes;
+  for (std::uint32_t code = 0; code < is_left.size(); ++code)
+    if (is_left[code]) codes.push_back(code);
+  return codes;
+}
+
 Forgetting Deletion::mark(const Ids& ids, const Run& run, bool erases) {
   ExampleStore& store = draft_.store();
   std::vector<std::size_t> unknown;

@@ -41,6 +41,9 @@ class Deletion {
   Forgetting forget(const Ids& ids, const Run& run, bool erases = false);
   // The state of a forest that has nothing of the marked examples. This one stays as it is.
   ForestState without_marked(const Run& run);
+  // The codes of the classes, ascending, that examples with other ids have, in trees or among the last
+  // arrivals. Changes nothing.
+  std::vector<std::uint32_t> classes_without(const Ids& ids) const;
 
   // The rest is for a call that has begun, and publishes nothing. Marks the examples that have ids `begin`
   // to `begin` + n.

@@ -105,8 +105,16 @@ inline std::pmr::vector<Vote> shepard_vote(Labels labels, std::span<const double
   return votes;
 }
 
-// Where class codes stand among the classes; without ranks, in the order of their codes.
+// Where class codes stand among the classes; without ranks, in the order of their codes. A code whose
+// class was forgotten has none, and no example has that code.
 using Ranks = std::span<const std::uint32_t>;
+constexpr std::uint32_t no_rank = 0xFFFFFFFFU;
+
+// The number of classes that shares are given for.
+inline std::size_t n_ranked(Ranks ranks, std::size_t n_classes) {
+  if (ranks.empty()) return n_classes;
+  return ranks.size() - static_cast<std::size_t>(std::count(ranks.begin(), ranks.end(), no_rank));
+}
 
 inline std::uint32_t rank_of(std::uint32_t code, Ranks ranks) {
   return ranks.empty() ? code : ranks[code];

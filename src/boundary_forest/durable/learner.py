@@ -186,7 +186,8 @@ class DurableForest:
             model = self._opened()
             with self._saving:
                 with model.changing():
-                    forget_examples(model.fitted, ids, n_threads(model.n_jobs), erase=True)
+                    threads = n_threads(model.n_jobs)
+                    model.fitted = forget_examples(model.fitted, ids, threads, erase=True)
                 self._is_ahead = True
                 try:
                     self._write_snapshot(self._captured())

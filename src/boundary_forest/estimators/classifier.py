@@ -153,7 +153,7 @@ class BoundaryForestClassifier(
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The classes seen so far, sorted."""
+        """The classes seen so far, sorted, without those that were forgotten."""
         fitted = self._attributes("classes_")
         return _labels(fitted).classes(fitted.engine.n_classes)
 
@@ -194,7 +194,8 @@ class BoundaryForestClassifier(
         y : array-like of shape (n_samples,)
             Their classes.
         classes : array-like or None, default=None
-            Classes that ``classes_`` should have even if none of their examples came yet.
+            Classes that ``classes_`` should have even if none of their examples came yet, or if
+            all were forgotten.
         ids : array-like of shape (n_samples,) or None, default=None
             Ids of the examples, int64 or str, unique in the batch and among the stored examples;
             ``kneighbors`` then returns them. Either all batches have ids or none.
@@ -247,7 +248,8 @@ class BoundaryForestClassifier(
         Returns
         -------
         shares : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
+            In the order of ``classes_``, which new classes join, and which classes leave that
+            ``forget`` left without an example.
 
         Examples
         --------
@@ -257,7 +259,10 @@ class BoundaryForestClassifier(
         array([[1., 0.],
                [0., 1.]])
         """
-        return _joined(self._query_blocks(self._require_fitted(), X, _shares))
+        fitted = self._require_fitted()
+        while (shares := _joined(self._query_blocks(fitted, X, _shares))) is None:
+            pass  # a class was forgotten between two blocks
+        return shares
 
     def predict_proba_then_learn(
         self, X: Any, y: Any, *, ids: Any = None, return_ends: bool = False
@@ -313,11 +318,16 @@ def _shares(fitted: Fitted, rows: NDArray[Any], n_threads: int) -> Shares:
             return shares, table.classes
 
 
-def _joined(parts: list[Shares]) -> NDArray[np.float64]:
-    """The shares of successive blocks; a later one may know more classes, which had no share."""
+def _joined(parts: list[Shares]) -> NDArray[np.float64] | None:
+    """The shares of successive blocks; a later one may know more classes, which had no share.
+
+    None if it does not know all classes that an earlier one knew.
+    """
     if len(parts) == 1:
         return parts[0][0]
     classes = parts[-1][1]
+    if not all(np.isin(known, classes).all() for _, known in parts):
+        return None
     every = np.zeros((sum(len(shares) for shares, _ in parts), len(classes)))
     start = 0
     for shares, known in parts:

@@ -45,6 +45,8 @@ LONGEST_WINDOW = _core.LONGEST_WINDOW  # examples
 LOG_WEIGHTS_PER_OCTAVE = _core.LOG_WEIGHTS_PER_OCTAVE
 LARGE_LABEL = _core.LARGE_LABEL  # beyond it the square of a difference might overflow
 
+NO_RANK = _core.NO_RANK  # where a class stands that was forgotten
+
 # The numbers of its state.
 NUMBERS = ("seen", "n_classes", "counts", "vote_power")
 # The engine's arrays, each with its type and dimensions; positions have the forest's element type.

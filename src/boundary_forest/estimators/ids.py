@@ -6,6 +6,7 @@ The engine keeps them with their rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from boundary_forest.estimators.engine_constants import INT64, NONE, TEXT
 from boundary_forest.estimators.errors import plain
 from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.labels import ClassLabels
 
 _LARGEST = np.iinfo(np.int64).max
 _SHOWN = {INT64: "int64", TEXT: "str"}
@@ -127,17 +129,22 @@ def checked_ids(fitted: Fitted, ids: Any) -> Any:
 
 def forget_examples(
     fitted: Fitted | None, ids: Any, n_threads: int, *, erase: bool = False
-) -> None:
+) -> Fitted:
     """Forget the examples with these ids; KeyError if some are not known, and none is forgotten.
 
+    Returns the forest without the classes that have no example left. Learning must be paused.
     ``erase``: and erase what was forgotten, in the same step.
     """
     if fitted is None:
         raise KeyError("forget() got ids, but nothing has been learned yet")
     wanted = checked_ids(fitted, ids)
     if len(wanted) == 0:
-        return
-    unknown = [wanted[i] for i in fitted.engine.forget(wanted, n_threads, erase)]
+        return fitted
+    engine, labels, after = fitted.engine, fitted.labels, fitted
+    if isinstance(labels, ClassLabels):  # before anything is forgotten, as it might fail
+        pruned = labels.pruned(engine.n_classes, engine.classes_without(wanted))
+        after = replace(fitted, labels=pruned)
+    unknown = [wanted[i] for i in engine.forget(wanted, n_threads, erase)]
     if unknown:
         shown = ", ".join(repr(plain(one)) for one in unknown[:MOST_SHOWN])
         more = f" and {len(unknown) - MOST_SHOWN} more" if len(unknown) > MOST_SHOWN else ""
@@ -145,3 +152,6 @@ def forget_examples(
             f"forget() got {len(unknown)} unknown id{'s' * (len(unknown) > 1)}: {shown}{more} "
             "(nothing was removed)"
         )
+    if isinstance(labels, ClassLabels):
+        labels.give_way(pruned)
+    return after

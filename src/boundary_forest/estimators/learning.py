@@ -137,6 +137,10 @@ class LearningMixin:
         memory; the next saved file does not contain them. Feature weights that were learned with
         them stay until they are learned again. The ids may be used again.
 
+        A class without any example left leaves ``classes_``, and with it its column of
+        ``predict_proba``, unless it was passed as ``classes=``. Files saved later do not have its
+        name.
+
         With ``search="graph"`` no search returns them any more. They leave trees and memory later:
         when they are as many as the other examples, or when the forest is saved, pickled or copied.
 
@@ -170,7 +174,7 @@ class LearningMixin:
                     "forget() must be called on the durable forest, not on its model, so that "
                     "the folder is updated too"
                 )
-            forget_examples(self._fitted, ids, n_threads(self.n_jobs))
+            self._fitted = forget_examples(self._fitted, ids, n_threads(self.n_jobs))
         return self
 
     def erase_forgotten(self) -> None:

@@ -173,8 +173,9 @@ def _check_shapes(file: ModelFile, n: int, n_estimators: Any) -> None:
                 f"it has {length[name]} rows, but at most {largest} are possible", name
             )
     classes = column_length(file, "classes")
-    if classes is not None and length.get("class_codes") != classes:
-        raise file.error(f"it must have one code for each of the {classes} classes", "class_codes")
+    for name in ("class_codes", "class_declared"):
+        if classes is not None and length.get(name) != classes:
+            raise file.error(f"it must have one value for each of the {classes} classes", name)
 
 
 def _engine_state(file: ModelFile, forest: dict[str, Any]) -> dict[str, Any]:

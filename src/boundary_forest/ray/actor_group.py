@@ -252,6 +252,11 @@ def weighed(
     return tuple(found)
 
 
+def without_classes(labels: LabelPolicy) -> LabelPolicy:
+    """Return a policy with the same rules, which are all that engines need."""
+    return type(labels).from_parameters(labels.parameters)
+
+
 _Actor: Any = ray.remote(PartialForest)
 
 
@@ -285,7 +290,7 @@ class ActorGroup:
     ) -> None:
         self.trees: list[Any] = list(trees)
         self._cluster = cluster
-        self._made_of = (settings, labels)
+        self._made_of = (settings, without_classes(labels))
         self._actors: list[Any] = [None] * len(trees)
         for i, state in enumerate(states):
             self.start(i, state)

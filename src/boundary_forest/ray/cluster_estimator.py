@@ -251,7 +251,8 @@ class ClusterMixin(BaseBoundaryForest):
             return super().forget(ids)
         with self.learning_paused(), self.changing():
             with checkpoint.forgetting(KeyError, TypeError, ValueError):
-                forget_examples(self._fitted, ids, n_threads(self.n_jobs))
+                self._fitted = forget_examples(self._fitted, ids, n_threads(self.n_jobs))
+                spread_engine(self._fitted).labels = self._fitted.labels
             with checkpoint.forgetting():
                 self._write_snapshots()
         return self

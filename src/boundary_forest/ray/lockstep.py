@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from boundary_forest.estimators.fitted import new_driver
 from boundary_forest.estimators.forest_settings import ForestSettings, lifetimes_of
 from boundary_forest.estimators.labels import LabelPolicy
-from boundary_forest.ray.actor_group import ActorGroup, ActorLostError, Cluster
+from boundary_forest.ray.actor_group import ActorGroup, ActorLostError, Cluster, without_classes
 from boundary_forest.ray.checkpoint import Checkpoint, ForestLostError
 from boundary_forest.ray.exchange import exchange, n_stored
 from boundary_forest.ray.states import State, TreeRange, is_planted, merged, read_part, split
@@ -51,7 +51,8 @@ class Lockstep:
     ) -> None:
         _check_lasting(settings, cluster)
         self._settings = settings
-        self._labels = labels
+        # With a folder also the classes of its journal; whoever forgets some replaces this.
+        self.labels = without_classes(labels) if checkpoint is None else labels
         self._checkpoint = checkpoint
         self._lock = threading.RLock()
         self._n_calls = 0
@@ -135,14 +136,14 @@ class Lockstep:
         if self._exchanges:
             self._group.stop()
             actors = list(range(len(self._group)))
-            self._driver = new_driver(self._settings, self._labels)
+            self._driver = new_driver(self._settings, self.labels)
             if latest is not None:
                 self._driver.restore(latest.driver)
         for i in actors:
             self._group.start(i, files[i])
         if self._exchanges and self._max_stored:
             self._stored = n_stored(self._group)
-        for rows in checkpoint.operations(self._settings, self._labels):
+        for rows in checkpoint.operations(self._settings, self.labels):
             n = min(len(rows.X), seen - rows.first)
             if n <= 0:
                 break
@@ -177,7 +178,7 @@ class Lockstep:
 
     def _spread(self, state: State) -> None:
         """Put a state of the whole forest in the place of what the actors have."""
-        driver = new_driver(self._settings, self._labels)
+        driver = new_driver(self._settings, self.labels)
         states = split(state, self.trees, int(driver.state()["vote_power"]))
         driver.restore({**state, "planted": is_planted(state)})
         self.is_ahead = True

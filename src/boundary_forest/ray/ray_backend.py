@@ -108,6 +108,10 @@ class SpreadForest(Lockstep):
         """Raise ValueError if an id occurs twice or names a stored example."""
         self._run("call", "check_ids", ids, may_be_known)
 
+    def classes_without(self, ids: Any) -> NDArray[np.uint32]:
+        """Return the codes of classes that examples other than these have."""
+        return np.unique(np.concatenate(self._run("call", "classes_without", ids)))
+
     def forget(self, ids: Any, n_jobs: int, erase: bool = False) -> list[int]:
         """Forget examples; return the numbers of unknown ids, and then nothing is forgotten.
 
@@ -180,7 +184,7 @@ class SpreadForest(Lockstep):
 
     def paths(self, row: NDArray[Any]) -> Any:
         """Return each tree's path, the trees' weights, the estimate, and the examples met."""
-        if self._labels.rules["estimator"] == "nearest":
+        if self.labels.rules["estimator"] == "nearest":
             return self.gathered().paths(row)
         with self._lock:
             return joined_paths(self._run("call", "paths", row), self._driver)
@@ -198,7 +202,7 @@ class SpreadForest(Lockstep):
 
     def gathered(self) -> Forest:
         """Return an engine in this process that has all trees."""
-        engine = new_engine(self._settings, self._labels)
+        engine = new_engine(self._settings, self.labels)
         engine.restore(self.state(), "kept")
         return engine
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from boundary_forest.estimators.engine_constants import NO_RANK
 from boundary_forest.estimators.fitted import Forest, new_driver
 from boundary_forest.estimators.forest_settings import ForestSettings
 from boundary_forest.estimators.labels import LabelPolicy
@@ -61,6 +62,10 @@ class ShardedForest(ShardedIndex):
             super().learn(rows, labels, n_jobs, ids)
             self._driver.learn(np.ascontiguousarray(labels))
 
+    def classes_without(self, ids: Any) -> NDArray[np.uint32]:
+        """Return the codes of classes that examples other than these have."""
+        return np.unique(np.concatenate(self._run("call", "classes_without", ids)))
+
     def predict_then_learn(self, *arguments: Any, **options: Any) -> None:
         """Refuse: each answer would have to wait until all shards have learned the rows before."""
         raise NotImplementedError(
@@ -75,7 +80,7 @@ class ShardedForest(ShardedIndex):
         answers = self.estimate(rows, n_jobs, ranks)
         if answers is None or not self._are_classes:
             return answers
-        codes = np.argsort(ranks)  # by rank; the first of equals wins
+        codes = _codes(ranks)  # the first of equals wins
         return codes[answers.argmax(axis=1)].astype(np.float64)[:, None]
 
     def estimate(self, rows: NDArray[Any], n_jobs: int, ranks: Any = None) -> Any:
@@ -84,7 +89,7 @@ class ShardedForest(ShardedIndex):
             n_classes = self._driver.n_classes
             if ranks is not None and len(ranks) < n_classes:
                 return None
-            width = max(n_classes, len(ranks)) if self._are_classes else 0
+            width = len(ranks) if self._are_classes else 0
             queries = self._group.put(rows)
             parts = self._run("sums", queries, n_jobs, width, self._is_uniform)
         known = [part for part in parts if part is not None]
@@ -94,12 +99,15 @@ class ShardedForest(ShardedIndex):
         shares: NDArray[np.float64] = chosen[:, :-1] / chosen[:, -1:]
         if not self._are_classes:
             return shares
-        by_rank = np.zeros_like(shares)
-        by_rank[:, ranks] = shares
-        return by_rank
+        return shares[:, _codes(ranks)]
 
     def gathered(self) -> Forest:
         """Refuse: no forest of one process is the same."""
         raise NotImplementedError(
             "a forest that is sharded by examples cannot be gathered into one: use shard_by='trees'"
         )
+
+
+def _codes(ranks: NDArray[np.uint32]) -> NDArray[np.intp]:
+    """Return the codes of classes by rank, without those that have none."""
+    return np.argsort(ranks)[: np.count_nonzero(ranks != NO_RANK)]

@@ -22,7 +22,7 @@ from boundary_forest.estimators.fitted import Forest, new_engine
 from boundary_forest.estimators.forest_settings import ForestSettings
 from boundary_forest.estimators.ids import id_column, taken_ids
 from boundary_forest.estimators.labels import LabelPolicy
-from boundary_forest.ray.actor_group import ActorGroup, ActorLostError, Cluster
+from boundary_forest.ray.actor_group import ActorGroup, ActorLostError, Cluster, without_classes
 from boundary_forest.ray.checkpoint import ForestLostError
 from boundary_forest.ray.gathering import Gathered, joined_stats
 from boundary_forest.ray.retrieval import RadiusNeighbors, as_tables, merged, n_found, too_few
@@ -54,7 +54,7 @@ class ShardedIndex:
         cluster: Cluster,
         state: State | None = None,
     ) -> None:
-        self._settings, self._labels = settings, labels
+        self._settings, self._labels = settings, without_classes(labels)
         self._lock = threading.RLock()
         self.seen = 0
         n = cluster.count()

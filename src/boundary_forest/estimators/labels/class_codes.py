@@ -1,6 +1,7 @@
 """Class labels and their codes: what may be a label, and which number stands for it.
 
-Classes are coded in order of appearance, so that a new one changes no label already stored. They
+Classes are coded in order of appearance, so that a new one changes no label already stored. A code
+is never given to another class, so those of forgotten classes are missing from the table. Classes
 are shown sorted, whatever their kind: a kind that does not sort is refused.
 """
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 
+from boundary_forest.estimators.engine_constants import NO_RANK
 from boundary_forest.estimators.errors import plain
 
 # In this order, because a Python bool is an int too.
@@ -34,21 +36,24 @@ class ClassCodes:
         Sorted.
     codes : ndarray of shape (n_classes,)
         The label that the engine has for each.
+    n_codes : int
+        The next new class gets this code; all codes are below it.
     """
 
-    def __init__(self, classes: NDArray[Any], codes: NDArray[np.int64]) -> None:
+    def __init__(self, classes: NDArray[Any], codes: NDArray[np.int64], n_codes: int) -> None:
         self.classes = classes
         self.codes = codes
+        self.n_codes = n_codes
 
     @classmethod
     def empty(cls) -> Self:
         """No class yet, of no kind."""
-        return cls(np.empty(0, dtype=object), np.empty(0, dtype=np.int64))
+        return cls(np.empty(0, dtype=object), np.empty(0, dtype=np.int64), 0)
 
     @cached_property
     def ranks(self) -> NDArray[np.uint32]:
-        """Where the class of each code stands among the classes."""
-        ranks = np.empty(len(self.codes), dtype=np.uint32)
+        """Where the class of each code stands among the classes; NO_RANK without a class."""
+        ranks = np.full(self.n_codes, NO_RANK, dtype=np.uint32)
         ranks[self.codes] = np.arange(len(self.codes))
         return ranks
 
@@ -58,22 +63,33 @@ class ClassCodes:
         _check_one_kind(self.classes)
         if len(self.classes) > 1 and not (self.classes[:-1] < self.classes[1:]).all():
             raise ValueError("classes are not sorted and unique")
-        if self.codes.dtype != np.int64 or self.codes.ndim != 1:
+        if self.codes.dtype != np.int64 or self.codes.shape != (len(self.classes),):
             raise ValueError(
-                f"class_codes must be a vector of int64, got {self.codes.dtype} of shape "
-                f"{self.codes.shape}"
+                f"class_codes must be a vector of int64, one for each of {len(self.classes)} "
+                f"classes, got {self.codes.dtype} of shape {self.codes.shape}"
             )
-        if not np.array_equal(np.sort(self.codes), np.arange(len(self.classes))):
-            raise ValueError("class_codes must number the classes from 0")
+        if len(np.unique(self.codes)) != len(self.codes):
+            raise ValueError("class_codes must be different for each class")
+        if len(self.codes) and not 0 <= self.codes.min() <= self.codes.max() < self.n_codes:
+            raise ValueError(f"class_codes must be at least 0 and below n_codes = {self.n_codes}")
 
     def first(self, n: int) -> ClassCodes:
-        """Return the table of the classes with the first n codes."""
-        if n >= len(self.codes):
+        """Return the table of the classes with the first n codes, after which codes go on."""
+        if n >= self.n_codes:
             return self
         if n == 0:  # of no kind again
             return ClassCodes.empty()
-        known = self.codes < n
-        return ClassCodes(self.classes[known], self.codes[known])
+        return self._chosen(self.codes < n, n)
+
+    def only(self, codes: NDArray[Any]) -> ClassCodes:
+        """Return the table without the classes of other codes, which no class gets again."""
+        table = self._chosen(np.isin(self.codes, codes), self.n_codes)
+        if table.classes.dtype.kind == "U":  # as wide as the longest that is left
+            table.classes = np.array(table.classes.tolist(), dtype=np.str_)
+        return table
+
+    def _chosen(self, kept: NDArray[np.bool_], n_codes: int) -> ClassCodes:
+        return ClassCodes(self.classes[kept], self.codes[kept], n_codes)
 
     def with_classes(self, values: NDArray[Any]) -> ClassCodes:
         """The same and those of ``values`` that are new, coded in the order they come in."""
@@ -82,9 +98,10 @@ class ClassCodes:
         if len(new) == 0:
             return self
         classes = _side_by_side(self.classes, new)
-        codes = np.concatenate([self.codes, np.arange(len(self.codes), len(classes))])
+        n_codes = self.n_codes + len(new)
+        codes = np.concatenate([self.codes, np.arange(self.n_codes, n_codes)])
         order = _sorting(classes)
-        return ClassCodes(classes[order], codes[order])
+        return ClassCodes(classes[order], codes[order], n_codes)
 
     def encode(self, labels: NDArray[Any]) -> tuple[NDArray[np.float64], ClassCodes]:
         """The labels' codes, and the table that has all of them."""
@@ -97,6 +114,13 @@ class ClassCodes:
         table = self.with_classes(values[np.argsort(first)])
         codes = table.codes[np.searchsorted(table.classes, values)]
         return codes[inverse].astype(np.float64), table
+
+    def knows(self, codes: NDArray[np.float64]) -> bool:
+        """Whether each of these codes stands for a class."""
+        wanted = codes.astype(np.intp)
+        if len(wanted) == 0:
+            return True
+        return bool(wanted.max() < self.n_codes and (self.ranks[wanted] != NO_RANK).all())
 
     def decode(self, codes: NDArray[np.float64]) -> NDArray[Any]:
         """The classes that these codes stand for."""
