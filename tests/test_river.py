@@ -8,6 +8,7 @@ import math
 import pickle
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -522,3 +523,27 @@ def test_a_feature_that_came_with_a_failing_call_is_forgotten():
     assert [model.predict_proba_one({"a": i + 0.25}) for i in range(5)] == before
     model.learn_one({"a": 7.0}, 1)
     assert model.predict_one({"a": 7.0}) == 1
+
+
+def test_importances_read_while_features_appear_are_those_of_the_forest():
+    """They had come from foreign memory where a wider engine took the place of the one read."""
+    models, wrong, n_read = [], [], 0
+
+    def learn():
+        for _ in range(6):
+            model = BoundaryForestClassifier(n_estimators=4, seed=0)
+            model.learn_one({"f0": 1.0}, 0)
+            models.append(model)
+            for k in range(1, 200):
+                model.learn_one({f"f{k}": float(k)}, k % 2)
+
+    learner = threading.Thread(target=learn)
+    learner.start()
+    while learner.is_alive():
+        if models:
+            shares = list(models[-1].feature_importances_.values())
+            n_read += 1
+            if min(shares) < 0 or not math.isclose(sum(shares), 1 if any(shares) else 0):
+                wrong.append(shares)
+    assert n_read > 50
+    assert not wrong

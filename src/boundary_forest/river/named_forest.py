@@ -205,7 +205,9 @@ class NamedForest:
     ) -> dict[Hashable, float]:
         """What a function makes of the features' weights and variances, by feature."""
         values = of(*self._engine.features()).tolist()
-        return {name: values[column] for name, column in self.columns.of.items()}
+        # Another thread may have added columns since.
+        columns = self.columns.of.items()
+        return {name: values[column] for name, column in columns if column < len(values)}
 
     @property
     def examples_seen(self) -> int:
