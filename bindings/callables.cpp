@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "interpreter.hpp"
+
 namespace boundary_forest {
 namespace {
 
@@ -36,7 +38,7 @@ double call(nb::handle function, const char* name, const nb::object& x, const nb
   const Inside inside(function);
   nb::object result;
   try {
-    result = function(x, y);
+    result = or_sleep([&] { return function(x, y); });
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_Exception)) throw;
     nb::raise_from(error, PyExc_ValueError, "the %s raised %s", name,
@@ -62,7 +64,8 @@ class CallableMetric final : public Metric {
 
   void distances(const Position& query, const std::byte* const* rows, std::size_t n,
                  double* out) const override {
-    const nb::gil_scoped_acquire gil;
+    check_not_ending();
+    const TakenGil gil;
     const nb::object x = as_array(query, n_features_);
     for (std::size_t j = 0; j < n; ++j) {
       const nb::object y = as_array({rows[j], stored_}, n_features_);
@@ -89,7 +92,8 @@ std::unique_ptr<Metric> make_callable_metric(nb::handle function, ElementType st
 
 LabelFunction make_label_function(nb::handle function, std::size_t length) {
   return [function, length](const double* a, const double* b) {
-    const nb::gil_scoped_acquire gil;
+    check_not_ending();
+    const TakenGil gil;
     const auto label = [&](const double* values) {
       return as_array({reinterpret_cast<const std::byte*>(values), ElementType::float64}, length);
     };

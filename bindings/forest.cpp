@@ -101,14 +101,14 @@ std::shared_ptr<BoundaryForest> Forest::rebuilt(const BoundaryForest& forest,
                                                 const BoundaryForest::State& state) const {
   std::unique_ptr<Metric> d;
   {
-    const nb::gil_scoped_acquire gil;
+    const TakenGil gil;
     d = metric_for(forest.params());
   }
   return shared(forest.rebuilt(state, std::move(d)));
 }
 
 void Forest::become(std::shared_ptr<BoundaryForest> forest) {
-  const nb::gil_scoped_acquire gil;
+  const TakenGil gil;
   forest_.swap(forest);
 }
 

@@ -162,11 +162,13 @@ void Forest::restore(const nb::dict& all, const std::string& positions) {
 }
 
 void Forest::widen(std::size_t n_features) {
-  Params params = forest_->params();
+  const std::shared_ptr<BoundaryForest> forest = forest_;
+  Params params = forest->params();
   params.n_features = n_features;
   std::unique_ptr<Metric> d = metric_for(params);
-  forest_ = without_gil(
-      [&, forest = forest_] { return shared(forest->widened(n_features, std::move(d))); });
+  std::shared_ptr<BoundaryForest> widened =
+      without_gil([&] { return shared(forest->widened(n_features, std::move(d))); });
+  forest_.swap(widened);
 }
 
 std::vector<std::byte> Forest::bytes_of(const BoundaryForest& forest, const Array2d& array) {
@@ -191,7 +193,8 @@ SavedRows Forest::rows_in(const BoundaryForest& forest, const Array2d& array,
                  .in_file = chosen == How::mapped};
   if (chosen != How::copied)  // the last who lets go may be a thread that has released the GIL
     rows.owner = std::shared_ptr<const void>(new Array2d(array), [](const void* p) {
-      const nb::gil_scoped_acquire gil;
+      if (is_ending()) return;  // to unmap a file gives the GIL away
+      const TakenGil gil;
       delete static_cast<const Array2d*>(p);
     });
   return rows;

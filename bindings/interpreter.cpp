@@ -1,9 +1,7 @@
 #include "interpreter.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <exception>
-#include <thread>
 
 #include "concurrency/forking.hpp"
 
@@ -45,16 +43,16 @@ ReleasedGil::ReleasedGil() {
 
 ReleasedGil::~ReleasedGil() {
   if (state_ == nullptr) return;
-  PyEval_RestoreThread(state_);
+  or_sleep([&] { PyEval_RestoreThread(state_); });
   --n_without_gil;
 }
 
+bool is_ending() { return is_exiting && !on_main_thread(); }
+
 void between_blocks() {
-  if (!on_main_thread()) {
-    if (is_exiting) throw Exiting{};
-    return;  // Python handles signals on the main thread alone
-  }
-  const nb::gil_scoped_acquire gil;
+  check_not_ending();
+  if (!on_main_thread()) return;  // Python handles signals on the main thread alone
+  const TakenGil gil;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 

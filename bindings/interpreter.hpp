@@ -2,16 +2,56 @@
 //
 // At exit, Python ends any other thread that wants the GIL back, by unwinding it through whatever it
 // is in, which C++ does not survive. So an atexit handler waits until every call has returned, which
-// those on other threads do at their next block; calls that begin later keep the GIL.
+// those on other threads do at their next block. Calls that begin later keep the GIL, and call no Python
+// function, because that might give it away. A function that does not return within the handler's
+// patience is never returned from: its thread sleeps until the process ends.
 #pragma once
 
+#include <cxxabi.h>
 #include <nanobind/nanobind.h>
+
+#include <chrono>
+#include <thread>
 
 namespace boundary_forest {
 
-// Thrown between blocks on a thread other than the main one when the interpreter exits; Python sees
-// SystemExit, which ends a thread without a word.
+// Thrown between blocks and before functions, on a thread other than the main one, when the interpreter
+// exits; Python sees SystemExit, which ends a thread without a word.
 struct Exiting {};
+
+// Calls f, in which Python may end this thread.
+template <class F>
+auto or_sleep(F&& f) {
+#ifdef __GLIBCXX__  // elsewhere, ending a thread does not unwind it
+  try {
+    return f();
+  } catch (const abi::__forced_unwind&) {
+    while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+#else
+  return f();
+#endif
+}
+
+// Takes the GIL as long as it lives.
+class TakenGil {
+ public:
+  TakenGil() : state_(or_sleep(PyGILState_Ensure)) {}
+  ~TakenGil() { PyGILState_Release(state_); }
+  TakenGil(const TakenGil&) = delete;
+  TakenGil& operator=(const TakenGil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+// Whether the interpreter exits, and this is another thread than the main one.
+bool is_ending();
+
+// What comes before a Python function is called.
+inline void check_not_ending() {
+  if (is_ending()) throw Exiting{};
+}
 
 // Releases the GIL as long as it lives.
 class ReleasedGil {
