@@ -264,8 +264,20 @@ def test_an_actor_that_fails_leaves_nothing_of_the_call(
         with pytest.raises(MemoryError):
             spread.partial_fit(X[900:910], NAMES[900:910])
     if not with_folder:
-        with pytest.raises(on_cluster.ForestLostError, match="start a new forest"):
-            spread.partial_fit(X[200:210], NAMES[200:210])
+        for call in (
+            lambda: spread.partial_fit(X[200:210], NAMES[200:210]),
+            lambda: spread.predict(X[:9]),
+            lambda: spread.predict_proba(X[:9]),
+            lambda: spread.kneighbors(X[:9], 3),
+            lambda: spread.apply(X[:9]),
+            lambda: spread.explain(X[0]),
+            spread.stats,
+            spread.trees,
+            spread.fingerprint,
+            spread.to_local,
+        ):
+            with pytest.raises(on_cluster.ForestLostError, match="start a new forest"):
+                call()
         spread.fit(X[:200], NAMES[:200])
     for forest in (local, spread):
         forest.partial_fit(X[200:400], NAMES[200:400])

@@ -11,6 +11,7 @@ import boundary_forest
 pytest.importorskip("ray")
 
 from boundary_forest import ray as on_cluster
+from boundary_forest.ray.actor_group import PartialForest
 
 pytestmark = pytest.mark.usefixtures("one_process")
 
@@ -85,3 +86,23 @@ def test_methods_that_need_it_are_refused(tmp_path):
         forest.predict_then_learn(X[:5], Y[:5])
     with pytest.raises(NotImplementedError, match="shard_by='trees'"):
         forest.save(tmp_path / "model.bf")
+
+
+def test_shards_that_have_parted_predict_nothing(monkeypatch):
+    forest = sharded().fit(X[:100], NAMES[:100])
+
+    def fails(self, *arguments):
+        raise MemoryError
+
+    monkeypatch.setattr(PartialForest, "learn_share", fails)
+    with pytest.raises(MemoryError):
+        forest.partial_fit(X[100:110], NAMES[100:110])
+    for ask in (
+        lambda: forest.predict(X[:9]),
+        lambda: forest.predict_proba(X[:9]),
+        lambda: forest.kneighbors(X[:9], 3),
+        forest.stats,
+        forest.fingerprint,
+    ):
+        with pytest.raises(on_cluster.ForestLostError, match="start a new forest"):
+            ask()

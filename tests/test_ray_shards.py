@@ -103,6 +103,41 @@ def test_shards_that_failed_to_learn_together_learn_no_more(monkeypatch):
     assert spread.fit(X[:30]).kneighbors(X[:1], 1)[1] == [[0]]
 
 
+QUESTIONS = {
+    "kneighbors": lambda index: index.kneighbors(QUERIES, 3),
+    "exact": lambda index: index.kneighbors(QUERIES, 3, exact=True),
+    "its own neighbors": lambda index: index.kneighbors(n_neighbors=2),
+    "a mask": lambda index: index.kneighbors(QUERIES, 3, allowed=np.ones(30, dtype=bool)),
+    "allowed ids": lambda index: index.kneighbors(QUERIES, 1, allowed=np.arange(20)),
+    "radius_neighbors": lambda index: index.radius_neighbors(QUERIES, 1.0),
+    "a mask in a radius": lambda index: index.radius_neighbors(
+        QUERIES, 1.0, allowed=np.ones(30, dtype=bool)
+    ),
+    "kneighbors_graph": lambda index: index.kneighbors_graph(QUERIES, 3),
+    "its own graph": lambda index: index.kneighbors_graph(n_neighbors=2),
+    "transform": lambda index: index.transform(QUERIES),
+    "stats": lambda index: index.stats(),
+    "fingerprint": lambda index: index.fingerprint(),
+    "to_local": lambda index: index.to_local(),
+    "forget": lambda index: index.forget([0]),
+}
+
+
+def test_shards_that_have_parted_answer_nothing(monkeypatch):
+    spread = index(n_neighbors=2).fit(X[:30], ids=np.arange(30))
+    fail_once(monkeypatch, "learn_share")
+    with pytest.raises(MemoryError):
+        spread.partial_fit(X[30:40], ids=np.arange(30, 40))
+    answered = []
+    for name, ask in QUESTIONS.items():
+        try:
+            ask(spread)
+            answered.append(name)
+        except on_cluster.ForestLostError:
+            pass
+    assert not answered
+
+
 def fail_once(monkeypatch, method):
     """The second part that is asked for it fails, once."""
     work, calls = getattr(PartialForest, method), []
