@@ -12,7 +12,7 @@ import pytest
 from boundary_forest.frames import FrameModel
 from boundary_forest.frames.arrow_columns import as_plain
 from boundary_forest.frames.column_errors import ColumnError
-from boundary_forest.frames.column_kinds import as_numbers, as_times, kind_of
+from boundary_forest.frames.column_kinds import as_numbers, as_times, kinds_of
 from boundary_forest.frames.column_options import ColumnOptions
 from boundary_forest.frames.columns import Columns
 from boundary_forest.frames.description import describe, warnings_about
@@ -72,7 +72,7 @@ def test_what_is_no_time_is_told_and_a_year_is_a_number():
     seconds, misfit = as_times(pa.array(["2024-02-29", "2023-02-29", "soon", "2024-01-01T25:00"]))
     assert misfit.tolist() == [False, True, True, True]
     assert seconds[0] == dt.datetime(2024, 2, 29, tzinfo=dt.UTC).timestamp()
-    assert kind_of(pa.array(["2023", "2024"]))[0] == "number"
+    assert kinds_of([pa.array(["2023", "2024"])])[0][0] == "number"
     columns, _ = chosen([instant.isoformat() for instant in INSTANTS])
     problems = columns.positions(pa.table({"a": ["soon"]})).problems
     assert (

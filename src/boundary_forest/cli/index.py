@@ -130,8 +130,12 @@ def index(
             console, adding = console_on(), _Adding(forest, rows.name, dtype, is_new=old is None)
             with RowCounter(console, rows.total, "indexed", as_json=as_json) as counter:
                 for batch in rows:
-                    adding.add(batch)
-                    counter.add(len(batch.numbers) + len(batch.bad))
+                    counter.add(len(batch.bad))
+                    for part in batch.parts(len(batch.X)):
+                        adding.add(part)
+                        counter.add(len(part.numbers))
+                        if stopped():
+                            break
                     if stopped():
                         break
             if rows.columns is None or adding.n == 0:
@@ -205,8 +209,6 @@ class _Adding:
         self._ids: set[Any] = set()  # of the source so far, if it may have others' ids
 
     def add(self, batch: VectorBatch) -> None:
-        if len(batch.X) == 0:
-            return
         X, ids = batch.X, batch.ids
         if self._dtype in ("float16", "float32") and X.dtype.kind == "f":
             with np.errstate(over="ignore"):  # what is too large for it is refused

@@ -26,7 +26,7 @@ from boundary_forest.sources.row_batch import StreamError
 from boundary_forest.sources.text_blocks import about_lines
 
 VECTORS = "vectors"  # the document of an index that names the columns of positions
-SEVERAL = 256  # rows between two looks at whether to stop, where each may take long
+SEVERAL_VALUES = 1 << 20  # of the rows between two looks at whether to stop
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,21 @@ class VectorBatch:
     ids: list[Any] | None
     numbers: NDArray[np.int64]
     bad: dict[int, str]
+
+    def parts(self, most: int) -> Iterator[VectorBatch]:
+        """Yield the positions in parts, after each of which a run may stop.
+
+        Parameters
+        ----------
+        most : int
+            Number of rows; fewer if they are long.
+        """
+        n, width = self.X.shape
+        rows = max(1, min(most, SEVERAL_VALUES // max(1, width)))
+        for begin in range(0, n, rows):
+            here = slice(begin, begin + rows)
+            ids = None if self.ids is None else self.ids[here]
+            yield VectorBatch(self.X[here], ids, self.numbers[here], {})
 
 
 class VectorSource:

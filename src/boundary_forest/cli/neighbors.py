@@ -13,7 +13,6 @@ from boundary_forest import BoundaryForestNeighbors
 from boundary_forest.cli import options as o
 from boundary_forest.cli.display import RowCounter
 from boundary_forest.cli.index_io import (
-    SEVERAL,
     IndexFile,
     VectorBatch,
     VectorSource,
@@ -23,6 +22,7 @@ from boundary_forest.cli.terminal import console_on, discard_output, naming_file
 from boundary_forest.sources.row_batch import StreamError
 
 NEIGHBORS = 10
+SEVERAL = 256  # rows that are answered by one call
 
 
 def neighbors(
@@ -105,7 +105,7 @@ def neighbors(
             )
             try:
                 for batch in rows:
-                    for part in _parts(batch):
+                    for part in batch.parts(SEVERAL):
                         answers.add(part, *_neighbors_of(forest, part, k, beam, exact=exact))
                         counter.add(len(part.numbers))
                         if stopped():
@@ -119,21 +119,6 @@ def neighbors(
             return 128 + stopped.signal if stopped.signal is not None else 0
 
     o.exit_with(work)
-
-
-def _parts(batch: VectorBatch) -> list[VectorBatch]:
-    """Return a batch in parts, after each of which a run may stop."""
-    if len(batch.X) == 0:
-        return []
-    return [
-        VectorBatch(
-            batch.X[begin : begin + SEVERAL],
-            None if batch.ids is None else batch.ids[begin : begin + SEVERAL],
-            batch.numbers[begin : begin + SEVERAL],
-            {},
-        )
-        for begin in range(0, len(batch.X), SEVERAL)
-    ]
 
 
 def _neighbors_of(

@@ -23,6 +23,7 @@ _NOTHING = pa.array(NOTHING)
 _TRUTHS = pa.array(["false", "true"])
 INSTANT = pa.timestamp("us")  # in UTC
 LIST = pa.list_(pa.float64())
+_PLAIN_ARRAYS = (pa.StringArray, pa.DoubleArray, pa.BooleanArray, pa.NullArray)
 
 
 def as_plain(column: Any, name: str) -> Any:
@@ -50,6 +51,26 @@ def as_plain(column: Any, name: str) -> Any:
         f"column {name!r} contains {kind}, but only numbers, text, booleans, times and lists of "
         f"numbers are supported: drop {name!r}"
     )
+
+
+def plain_columns(columns: dict[str, Any]) -> dict[str, Any]:
+    """Return columns as :func:`as_plain` does, those of a type at once: there may be 100,000."""
+    plain, numbers = dict(columns), dict[Any, list[str]]()
+    for name, column in columns.items():
+        if isinstance(column, _PLAIN_ARRAYS):
+            continue
+        if isinstance(column, pa.Array) and _is_number(column.type):
+            numbers.setdefault(column.type, []).append(name)
+        else:
+            plain[name] = as_plain(column, name)
+    for names in numbers.values():
+        n = len(columns[names[0]])
+        whole = _float64_or_text(pa.concat_arrays([columns[name] for name in names]))
+        if pa.types.is_float64(whole.type):
+            plain |= {name: whole.slice(i * n, n) for i, name in enumerate(names)}
+        else:  # because of some of them
+            plain |= {name: as_plain(columns[name], name) for name in names}
+    return plain
 
 
 def is_list(kind: Any) -> bool:
@@ -106,27 +127,38 @@ def as_booleans(values: Any) -> tuple[Any, NDArray[np.bool_] | None]:
 
 def columns_of(table: Any, names: list[str]) -> dict[str, Any]:
     """Return those of the named columns that a table has, each as one array where possible."""
-    places = {name: i for i, name in enumerate(table.column_names)}
-    chosen = table.select([places[name] for name in names if name in places])
-    try:
-        batches = chosen.combine_chunks().to_batches()
-    except pa.ArrowInvalid:  # dictionaries that cannot be unified; their decoded columns can
-        batches = []
+    schema = table.schema
+    places = {name: schema.get_field_index(name) for name in names}
+    for name in [name for name, place in places.items() if place < 0]:
+        several = schema.get_all_field_indices(name)
+        if several:  # the last one counts
+            places[name] = several[-1]
+        else:
+            del places[name]
+    chosen = table.select([*places.values()])
+    batches = chosen.to_batches()
+    if len(batches) != 1:
+        try:
+            batches = chosen.combine_chunks().to_batches()
+        except pa.ArrowInvalid:  # dictionaries that cannot be unified; their decoded columns can
+            batches = []
     columns = batches[0].columns if len(batches) == 1 else chosen.columns
-    return dict(zip(chosen.column_names, columns, strict=True))
+    return dict(zip(places, columns, strict=True))
 
 
 def joined(tables: list[Any]) -> Any:
     """Concatenate plain tables: absent columns are null, columns of mixed kinds become text."""
     # Tables of the same columns and types are concatenated as a whole, which is far quicker.
     alike = [list(group) for _, group in groupby(tables, key=lambda table: table.schema)]
-    tables = [pa.concat_tables(group) if len(group) > 1 else group[0] for group in alike]
+    tables = [pa.concat_tables(group).combine_chunks() for group in alike]
+    if len(tables) == 1:
+        return tables[0]
     places = [columns_of(table, table.column_names) for table in tables]
     names = dict.fromkeys(name for place in places for name in place)
     columns = {}
     for name in names:
         parts = [
-            as_plain(place[name], name) if name in place else pa.nulls(len(table))
+            place[name] if name in place else pa.nulls(len(table))
             for table, place in zip(tables, places, strict=True)
         ]
         kinds = {part.type for part in parts} - {pa.null()}

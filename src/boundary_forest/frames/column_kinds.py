@@ -66,19 +66,46 @@ def numbers_in(
     columns: list[Any], dialect: Dialect = PLAIN
 ) -> tuple[NDArray[np.float64], dict[int, NDArray[np.bool_]]]:
     """Return the numbers of plain columns, one row each, and masks of what is no number."""
-    kinds = {column.type for column in columns}
-    if kinds == {pa.float64()}:  # all at once in the common case
-        return _numpy(pa.concat_arrays(columns)).reshape(len(columns), -1), {}
-    if kinds == {pa.string()} and dialect.is_plain:
-        try:
-            together = _numpy(pc.cast(pa.concat_arrays(columns), pa.float64()))
-            if not _large(together).any():
-                return together.reshape(len(columns), -1), {}
-        except pa.ArrowInvalid:
-            pass
-    read = [as_numbers(column, dialect) for column in columns]
-    misfits = {i: misfit for i, (_, misfit) in enumerate(read) if misfit is not None}
-    return np.array([numbers for numbers, _ in read]), misfits
+    m, n = len(columns), len(columns[0])
+    # Many at once wherever possible: a table may have 100,000 columns.
+    floats = [i for i, column in enumerate(columns) if isinstance(column, pa.DoubleArray)]
+    if len(floats) == m:
+        return _numpy(pa.concat_arrays(columns)).reshape(m, n), {}
+    numbers, misfits = np.empty((m, n)), dict[int, NDArray[np.bool_]]()
+    if floats:
+        together = pa.concat_arrays([columns[i] for i in floats])
+        numbers[floats] = _numpy(together).reshape(len(floats), n)
+    done = np.zeros(m, dtype=bool)
+    done[floats] = True
+    texts = [i for i, column in enumerate(columns) if isinstance(column, pa.StringArray)]
+    if texts and dialect.is_plain:
+        read, fits = _plainly_written([columns[i] for i in texts])
+        plain = np.array(texts)[fits]
+        numbers[plain], done[plain] = read, True
+    for i in np.flatnonzero(~done).tolist():
+        numbers[i], misfit = as_numbers(columns[i], dialect)
+        if misfit is not None:
+            misfits[i] = misfit
+    return numbers, misfits
+
+
+def _plainly_written(columns: list[Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the numbers in columns of text that need no closer look, and which columns these are.
+
+    There is one row of numbers for each of them.
+    """
+    n, whole = len(columns[0]), pa.concat_arrays(columns)
+    fits: NDArray[np.bool_] = np.ones(len(columns), dtype=bool)
+    try:
+        together = pc.cast(whole, pa.float64())
+    except pa.ArrowInvalid:
+        number = pc.fill_null(pc.match_substring_regex(whole, _pattern(PLAIN)), True)
+        fits &= mask_of(number).reshape(len(columns), n).all(axis=1)
+        together = pc.cast(whole.filter(pa.array(np.repeat(fits, n))), pa.float64())
+    numbers = _numpy(together).reshape(int(fits.sum()), n)
+    small = ~_large(numbers).any(axis=1)
+    fits[fits] = small
+    return numbers[small], fits
 
 
 def are_integers(values: Any) -> bool:
@@ -241,11 +268,28 @@ def no_list(width: int) -> str:
     return f"is not a list of {width} numbers, but the earlier values are"
 
 
-def kind_of(values: Any, dialect: Dialect = PLAIN) -> tuple[str | None, NDArray[np.float64]]:
-    """Return the kind of plain values, None if there are none; and the numbers that they are.
+def kinds_of(
+    columns: list[Any], dialect: Dialect = PLAIN
+) -> list[tuple[str | None, NDArray[np.float64]]]:
+    """Return the kind of each column, None if it has no values; and the numbers that they are.
 
     There are numbers if the kind is a number or a time, NaN where a value is missing or unfit.
     """
+    if not columns:
+        return []
+    numbers, misfits = numbers_in(columns, dialect)
+    certain: NDArray[np.bool_] = np.any(np.isfinite(numbers), axis=1)
+    return [
+        (NUMBER, numbers[i])
+        if certain[i] and i not in misfits
+        else _kind_of(values, numbers[i], misfits.get(i))
+        for i, values in enumerate(columns)
+    ]
+
+
+def _kind_of(
+    values: Any, numbers: NDArray[np.float64], misfit: NDArray[np.bool_] | None
+) -> tuple[str | None, NDArray[np.float64]]:
     none = np.zeros(0)
     if values.null_count == len(values):
         return None, none
@@ -253,7 +297,6 @@ def kind_of(values: Any, dialect: Dialect = PLAIN) -> tuple[str | None, NDArray[
         return BOOLEAN, none
     if is_list(values.type):
         return LIST, none
-    numbers, misfit = as_numbers(values, dialect)
     if _are_few(misfit, numbers):
         return (None, none) if np.isnan(numbers).all() else (NUMBER, numbers)
     if are_integers(values):  # that float64 would round, which is a problem of the rows

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from boundary_forest.frames.arrow_columns import columns_of
+from boundary_forest.frames.arrow_columns import columns_of, plain_columns
 from boundary_forest.frames.column_errors import ColumnError, no_column
-from boundary_forest.frames.column_kinds import NUMBER, TEXT, as_numbers, kind_of
+from boundary_forest.frames.column_kinds import NUMBER, TEXT, kinds_of, numbers_in
 from boundary_forest.frames.dialect import PLAIN, Dialect
 
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__$")  # what pandas calls the index of a frame
@@ -60,22 +60,31 @@ class ColumnOptions:
 
     def check(self, names: list[str]) -> None:
         """Raise ColumnError if the options name a column that is not among ``names``."""
+        known = {*names}
         for name in self.named():
-            if name not in names:
+            if name not in known:
                 raise no_column(name, names)
+        categories = {*self.categories}
         for name in self.numbers:
-            if name in self.categories:
+            if name in categories:
                 raise ColumnError(
                     f"column {name!r} is given both as numbers and as categories: choose one"
                 )
 
-    def kind_of(self, name: str, values: Any) -> tuple[str | None, NDArray[np.float64]]:
-        """Return the kind of a column, as specified or inferred, and the numbers that it holds."""
-        if name in self.categories:
-            return TEXT, np.zeros(0)
-        if name in self.numbers:
-            return NUMBER, as_numbers(values, self.dialect)[0]
-        return kind_of(values, self.dialect)
+    def kinds_of(
+        self, columns: dict[str, Any]
+    ) -> dict[str, tuple[str | None, NDArray[np.float64]]]:
+        """Return the kinds of columns, as specified or inferred, and the numbers that they hold."""
+        categories, specified = {*self.categories}, {*self.numbers}
+        kinds: dict[str, tuple[str | None, NDArray[np.float64]]]
+        kinds = {name: (TEXT, np.zeros(0)) for name in columns if name in categories}
+        names = [name for name in columns if name in specified and name not in categories]
+        if names:
+            numbers = numbers_in([columns[name] for name in names], self.dialect)[0]
+            kinds |= {name: (NUMBER, row) for name, row in zip(names, numbers, strict=True)}
+        names = [name for name in columns if name not in kinds]
+        inferred = kinds_of([columns[name] for name in names], self.dialect)
+        return kinds | dict(zip(names, inferred, strict=True))
 
     def feature_names(self, names: list[str]) -> list[str]:
         """Return those of the columns ``names`` that the target is predicted from."""
@@ -85,6 +94,6 @@ class ColumnOptions:
         return [name for name in names if name not in apart and not _PANDAS_INDEX.match(name)]
 
     def select(self, table: Any) -> Any:
-        """Return the table's features and its target, which is all null if the table has none."""
+        """Return the table's features and its target as plain columns; null where it has none."""
         columns = columns_of(table, [*self.feature_names(table.column_names), self.target])
-        return pa.table({self.target: pa.nulls(len(table)), **columns})
+        return pa.table({self.target: pa.nulls(len(table)), **plain_columns(columns)})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -80,10 +80,14 @@ class Columns:
     id: str | None = None
     dialect: Dialect = PLAIN
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Number of features of a position."""
         return sum(feature.width for feature in self.features)
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        return Encoder(self.features, self.dialect, replacing=self.missing == "mean")
 
     def summed(self, values: Iterable[float]) -> dict[str, float]:
         """Return the sums of what the features of each column have, by column."""
@@ -92,8 +96,9 @@ class Columns:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON, which ``from_json`` reads."""
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
         features = [feature.to_json() for feature in self.features]
-        return {**self.__dict__, "features": features, "dialect": self.dialect.to_json()}
+        return {**plain, "features": features, "dialect": self.dialect.to_json()}
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Self:
@@ -127,11 +132,10 @@ class Columns:
         X = np.zeros((n, self.width), np.float64 if self.scaling == "none" else np.float32)
         problems: dict[int, Problem] = {}
         unseen = np.zeros(n, dtype=np.int64)
-        encoder = Encoder(self.features, self.dialect, replacing=self.missing == "mean")
         rows = max(1, VALUES_AT_ONCE // max(1, len(self.features)))
         for begin in range(0, n, rows):
             here = slice(begin, begin + rows)
-            found = encoder.put(table.slice(begin, rows), X[here], unseen[here])
+            found = self._encoder.put(table.slice(begin, rows), X[here], unseen[here])
             problems |= {begin + row: problem for row, problem in found.items()}
         return Positions(X, problems, unseen)
 

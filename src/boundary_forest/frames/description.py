@@ -66,18 +66,22 @@ def warnings_about(columns: Columns, table: Any) -> list[str]:
             f"column {columns.target!r} has {different:,} classes in the first {n:,} rows: is it "
             "the right target?"
         )
-    return [*found, *(w for f in columns.features for w in _about(f, columns, table))]
+    # Of fewer rows nothing is said about numbers, of which there may be 100,000 columns.
+    few = len(table) < FEWEST_NUMBERED
+    features = [f for f in columns.features if f.kind == TEXT or (f.kind == NUMBER and not few)]
+    present = columns_of(table, [feature.name for feature in features])
+    for feature in features:
+        values = column_in(present, feature.name, len(table))
+        found += _about(feature, columns, values)
+    return found
 
 
-def _about(feature: Feature, columns: Columns, table: Any) -> Iterator[str]:
+def _about(feature: Feature, columns: Columns, values: Any) -> Iterator[str]:
     """Yield what looks wrong about a column."""
     name = feature.name
-    values = column_in(columns_of(table, [name]), name, len(table))
     if feature.kind == NUMBER:
         if _counts_rows(as_numbers(values, columns.dialect)[0]):
             yield f"column {name!r} looks like a row number: drop it, or use it as the id"
-        return
-    if feature.kind != TEXT:
         return
     texts = as_texts(values).drop_null()
     hint = dialect_hint(texts) if columns.dialect.is_plain else None

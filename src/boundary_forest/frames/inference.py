@@ -14,7 +14,13 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from boundary_forest.frames.arrow_columns import as_booleans, as_plain, as_texts, columns_of
+from boundary_forest.frames.arrow_columns import (
+    as_booleans,
+    as_plain,
+    as_texts,
+    columns_of,
+    plain_columns,
+)
 from boundary_forest.frames.column_errors import ColumnError, NothingYetError
 from boundary_forest.frames.column_kinds import (
     BOOLEAN,
@@ -26,7 +32,13 @@ from boundary_forest.frames.column_kinds import (
     usual_length,
 )
 from boundary_forest.frames.column_options import ColumnOptions
-from boundary_forest.frames.columns import CLASSIFY, INTEGER, REGRESS, Columns
+from boundary_forest.frames.columns import (
+    CLASSIFY,
+    INTEGER,
+    REGRESS,
+    VALUES_AT_ONCE,
+    Columns,
+)
 from boundary_forest.frames.features import Feature
 
 MANY_CLASSES = 100  # a target of integers with more values than this is regressed
@@ -36,11 +48,12 @@ MOST_CATEGORIES = 256  # of a column; the values that are rarer than these are o
 def choose(table: Any, options: ColumnOptions) -> Columns:
     """Return what the columns of these rows mean; the table is of plain columns."""
     features = []
-    columns = columns_of(table, options.feature_names(table.column_names))
-    for name, values in columns.items():
-        feature = _feature(name, as_plain(values, name), options)
-        if feature.width:  # else the column is empty, and carries no information
-            features.append(feature)
+    columns = plain_columns(columns_of(table, options.feature_names(table.column_names)))
+    names, several = [*columns], max(1, VALUES_AT_ONCE // max(1, len(table)))
+    for begin in range(0, len(names), several):
+        some = {name: columns[name] for name in names[begin : begin + several]}
+        # A feature of no numbers is an empty column, and carries no information.
+        features += [feature for feature in _features(some, options) if feature.width]
     if not features:
         raise NothingYetError(
             f"no column is left to predict {options.target!r} from: all others are empty or dropped"
@@ -59,12 +72,31 @@ def choose(table: Any, options: ColumnOptions) -> Columns:
     )
 
 
-def _feature(name: str, values: Any, options: ColumnOptions) -> Feature:
-    kind, numbers = options.kind_of(name, values)
-    if kind in (NUMBER, TIME):
-        return _number_feature(name, kind, numbers[np.isfinite(numbers)], options.scaling)
+def _features(columns: dict[str, Any], options: ColumnOptions) -> list[Feature]:
+    """Return what columns mean, with columns of numbers alone done all at once."""
+    kinds = options.kinds_of(columns)
+    numeric = {name: kind for name, (kind, _) in kinds.items() if kind in (NUMBER, TIME)}
+    found: dict[str, Feature] = {}
+    if numeric:
+        numbers = np.array([kinds[name][1] for name in numeric])
+        finite = np.isfinite(numbers)
+        full = finite.all(axis=1)
+        whole = [name for name, is_full in zip(numeric, full.tolist(), strict=True) if is_full]
+        named = {name: numeric[name] for name in whole}
+        scaled = _number_features(named, numbers[full], options.scaling)
+        found = dict(zip(whole, scaled, strict=True))
+        for name, row, there in zip(numeric, numbers, finite, strict=True):
+            if name not in found:
+                found[name] = _number_feature(name, numeric[name], row[there], options.scaling)
+    for name, values in columns.items():
+        if name not in found:
+            found[name] = _other_feature(name, kinds[name][0], values, options.scaling)
+    return [found[name] for name in columns]
+
+
+def _other_feature(name: str, kind: str | None, values: Any, scaling: str) -> Feature:
     if kind == LIST:
-        return _list_feature(name, values, options.scaling)
+        return _list_feature(name, values, scaling)
     texts = as_booleans(values)[0] if kind == BOOLEAN else as_texts(values)
     present = texts.drop_null()
     counts = {item["values"]: item["counts"] for item in pc.value_counts(present).to_pylist()}
@@ -89,31 +121,47 @@ def _list_feature(name: str, values: Any, scaling: str) -> Feature:
 
 
 def _number_feature(name: str, kind: str, numbers: NDArray[np.float64], scaling: str) -> Feature:
-    if len(numbers) == 0:
-        return Feature(name, kind, (0.0,))
-    least, largest = float(numbers.min()), float(numbers.max())
+    return _number_features({name: kind}, numbers[np.newaxis], scaling)[0]
+
+
+def _number_features(
+    kinds: dict[str, str], numbers: NDArray[np.float64], scaling: str
+) -> list[Feature]:
+    """Return the scales of columns by their names, of which each has a row of finite numbers."""
+    n = numbers.shape[1]
+    if n == 0:
+        return [Feature(name, kind, (0.0,)) for name, kind in kinds.items()]
+    least, largest = numbers.min(axis=1), numbers.max(axis=1)
     # Halves, and a power of two, so that sums and squares of huge numbers do not overflow.
-    unit = math.ldexp(1.0, min(1023, math.frexp(max(abs(least), abs(largest)) or 1.0)[1]))
-    values = numbers / unit
-    mean = math.fsum(values.tolist()) / len(values)
+    extreme = np.maximum(np.abs(least), np.abs(largest))
+    unit = np.ldexp(1.0, np.minimum(1023, np.frexp(np.where(extreme, extreme, 1.0))[1]))
+    values = numbers / unit[:, np.newaxis]
+    mean = np.array([math.fsum(row) for row in values.tolist()]) / n
+    shift, scale = np.zeros_like(least), np.ones_like(least)
     if scaling == "minmax":
-        shift, scale = least, largest - least
+        with np.errstate(over="ignore"):
+            shift, scale = least, largest - least
     elif scaling == "standard":
-        variance = math.fsum(np.square(values - mean).tolist()) / len(values)
-        shift, scale = mean * unit, math.sqrt(variance) * unit
-    else:
-        shift, scale = 0.0, 1.0
-    if least == largest and scaling != "none":  # constant: nothing to scale by
-        shift, scale = least, 1.0
-    usable = math.isfinite(scale) and scale > 0
-    return Feature(name, kind, (mean * unit,), shift, scale if usable else 1.0)
+        squares = np.square(values - mean[:, np.newaxis])
+        variance = np.array([math.fsum(row) for row in squares.tolist()]) / n
+        shift, scale = mean * unit, np.sqrt(variance) * unit
+    if scaling != "none":  # of a constant, there is nothing to scale by
+        shift, scale = np.where(least == largest, [least, np.ones_like(least)], [shift, scale])
+    scale = np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)
+    figures = ((mean * unit).tolist(), shift.tolist(), scale.tolist())
+    return [
+        Feature(name, kind, (mean,), shift, scale)
+        for (name, kind), mean, shift, scale in zip(kinds.items(), *figures, strict=True)
+    ]
 
 
 def _task(table: Any, options: ColumnOptions) -> tuple[str, str]:
     """Return the task and the kind of the target."""
     name = options.target
     values = as_plain(table[name], name) if name in table.column_names else None
-    kind, numbers = (None, np.zeros(0)) if values is None else options.kind_of(name, values)
+    kind, numbers = None, np.zeros(0)
+    if values is not None:
+        kind, numbers = options.kinds_of({name: values})[name]
     if kind is None:
         if options.task is None:
             raise NothingYetError(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,10 +24,12 @@ from boundary_forest.frames.arrow_columns import (
     as_texts,
     columns_of,
     mask_of,
+    plain_columns,
 )
 from boundary_forest.frames.column_errors import Problem
 from boundary_forest.frames.column_kinds import (
     BOOLEAN,
+    LIST,
     NO_TIME,
     NUMBER,
     TIME,
@@ -85,24 +87,48 @@ class Encoder:
     def put(self, table: Any, X: NDArray[Any], unseen: NDArray[np.int64]) -> dict[int, Problem]:
         """Write a few rows into ``X``; return what is wrong with some."""
         problems: dict[int, Problem] = {}
-        columns = columns_of(table, [feature.name for feature in self.features])
-        values = [column_in(columns, feature.name, len(X)) for feature in self.features]
-        numbers = self._put_numbers(values, X)
-        start = 0
-        for i, feature in enumerate(self.features):
+        columns = plain_columns(columns_of(table, self._names))
+        nothing = pa.nulls(len(X))
+        values = [columns.get(name, nothing) for name in self._names]
+        odd: dict[int, _Odd | None] = {**self._put_numbers(values, X)}
+        for i in sorted({*odd, *self._others}):  # there may be 100,000 columns of numbers
+            feature, start = self.features[i], self._starts[i]
             into = X[:, start : start + feature.width]
-            start += feature.width
-            if feature.kind == NUMBER:
-                odd = numbers.get(i)
-            elif feature.is_numeric:
-                odd = _put_times_or_lists(feature, values[i], into)
-            else:
-                odd = _put_categories(feature, values[i], into, unseen)
-            if odd is not None:
-                self._report(problems, feature, values[i], into, odd)
+            if feature.kind in (TIME, LIST):
+                odd[i] = _put_times_or_lists(feature, values[i], into)
+            elif feature.kind != NUMBER:
+                odd[i] = _put_categories(feature, values[i], into, unseen)
+            found = odd[i]
+            if found is not None:
+                self._replace_or_report(problems, feature, values[i], into, found)
         return problems
 
-    def _report(
+    @cached_property
+    def _names(self) -> list[str]:
+        return [feature.name for feature in self.features]
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        """Where each column begins in a position."""
+        widths = np.array([feature.width for feature in self.features], dtype=np.int64)
+        return np.cumsum(widths) - widths
+
+    @cached_property
+    def _numbers(self) -> list[int]:
+        return [i for i, feature in enumerate(self.features) if feature.kind == NUMBER]
+
+    @cached_property
+    def _others(self) -> list[int]:
+        return [i for i, feature in enumerate(self.features) if feature.kind != NUMBER]
+
+    @cached_property
+    def _scales(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The shift and the scale of each column of numbers, as columns of an array."""
+        both = [(self.features[i].shift, self.features[i].scale) for i in self._numbers]
+        shift, scale = np.array(both).T[:, :, np.newaxis]
+        return shift, scale
+
+    def _replace_or_report(
         self,
         problems: dict[int, Problem],
         feature: Feature,
@@ -122,13 +148,11 @@ class Encoder:
 
     def _put_numbers(self, values: list[Any], X: NDArray[Any]) -> dict[int, _Odd]:
         """Write all columns of numbers at once; return what is odd about some of them."""
-        which = [i for i, feature in enumerate(self.features) if feature.kind == NUMBER]
+        which = self._numbers
         if not which:
             return {}
-        widths = [feature.width for feature in self.features]
-        places = (np.cumsum(widths) - widths)[which]
-        shift = np.array([[self.features[i].shift] for i in which])
-        scale = np.array([[self.features[i].scale] for i in which])
+        places = self._starts[which]
+        shift, scale = self._scales
         numbers, misfits = numbers_in([values[i] for i in which], self.dialect)
         scaled, fine = _scaled(numbers, shift, scale)
         why = partial(why_no_number, dialect=self.dialect)

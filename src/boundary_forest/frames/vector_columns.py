@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from boundary_forest.frames.arrow_columns import is_list, mask_of
+from boundary_forest.frames.arrow_columns import columns_of, is_list, mask_of
 from boundary_forest.frames.column_errors import ColumnError
-from boundary_forest.frames.column_kinds import as_numbers, usual_length
+from boundary_forest.frames.column_kinds import numbers_in, usual_length
 from boundary_forest.frames.dialect import PLAIN, Dialect
 
 Mask = NDArray[np.bool_]
@@ -74,7 +74,7 @@ class VectorColumns:
         width: int | None = None,
         dialect: Dialect = PLAIN,
     ) -> None:
-        self._known = list(schema.names)
+        self._known = dict.fromkeys(schema.names)
         self._dialect = dialect
         self.id = None if id is None else self._there(id, "the ids")
         self.names = [self._there(name, "the vectors") for name in vector]
@@ -88,8 +88,7 @@ class VectorColumns:
                 f"column {self.names[0]!r} contains lists, so no other column can be part of the "
                 "vectors"
             )
-        for name in self.names:
-            _check_numbers(name, kinds[name], is_list_column=self.is_list)
+        _check_all({name: kinds[name] for name in self.names}, is_list_column=self.is_list)
         self.width = width
         if not self.is_list and width not in (None, len(self.names)):
             raise ColumnError(
@@ -100,7 +99,7 @@ class VectorColumns:
     def _there(self, name: str, what: str) -> str:
         if name not in self._known:
             raise ColumnError(
-                f"there is no column {name!r} for {what}; the columns are {_listed(self._known)}"
+                f"there is no column {name!r} for {what}; the columns are {_listed([*self._known])}"
             )
         return name
 
@@ -118,10 +117,12 @@ class VectorColumns:
     def read(self, table: Any) -> VectorRows:
         """Return the positions, and the ids, of a table's rows."""
         bad: dict[int, str] = {}
-        X, good = self._lists(table, bad) if self.is_list else self._numbers(table, bad)
+        n = len(table)
+        columns = columns_of(table, [*self.names, *([] if self.id is None else [self.id])])
+        X, good = self._lists(columns, n, bad) if self.is_list else self._numbers(columns, n, bad)
         ids = None
         if self.id is not None:
-            column = _column(table, self.id)
+            column = _column(columns, self.id, n)
             _check_ids(self.id, column.type)
             for place in np.flatnonzero(mask_of(column.is_null())).tolist():
                 bad.setdefault(place, f"it has no id: column {self.id!r} has no value")
@@ -129,9 +130,11 @@ class VectorColumns:
             ids = column.filter(pa.array(good)).to_pylist()
         return VectorRows(X[good], ids, np.flatnonzero(good), bad)
 
-    def _lists(self, table: Any, bad: dict[int, str]) -> tuple[NDArray[Any], Mask]:
+    def _lists(
+        self, columns: dict[str, Any], n: int, bad: dict[int, str]
+    ) -> tuple[NDArray[Any], Mask]:
         name = self.names[0]
-        column = _column(table, name)
+        column = _column(columns, name, n)
         if pa.types.is_null(column.type):
             column = column.cast(pa.list_(pa.float64()))
         _check_numbers(name, column.type, is_list_column=True)
@@ -170,23 +173,53 @@ class VectorColumns:
             )
         return usual if self.width is None else self.width
 
-    def _numbers(self, table: Any, bad: dict[int, str]) -> tuple[NDArray[Any], Mask]:
-        columns, good = [], np.ones(len(table), dtype=bool)
-        for name in self.names:
-            column = _column(table, name)
-            _check_numbers(name, column.type, is_list_column=False)
-            if pa.types.is_string(column.type) or pa.types.is_null(column.type):
-                values, misfit = as_numbers(column, self._dialect)
-                if misfit is not None:
-                    _note(misfit, f"column {name!r} is not a number", good, bad)
-                missing = np.isnan(values)  # text says so in several ways
-            else:
-                values, missing = _plain_numbers(column), mask_of(column.is_null())
-            _note(missing, f"column {name!r} has no value", good, bad)
-            _note(~np.isfinite(values), f"column {name!r} is NaN or infinite", good, bad)
-            columns.append(values)
-        self.width = len(columns)
-        return np.stack(columns, axis=1), good
+    def _numbers(
+        self, columns: dict[str, Any], n: int, bad: dict[int, str]
+    ) -> tuple[NDArray[Any], Mask]:
+        values = [_column(columns, name, n) for name in self.names]
+        kinds = [column.type for column in values]
+        _check_all(dict(zip(self.names, kinds, strict=True)), is_list_column=False)
+        self.width = m = len(values)
+        alike: dict[Any, list[int]] = {}  # those of a type are read at once: there may be 100,000
+        for i, kind in enumerate(kinds):
+            alike.setdefault(kind, []).append(i)
+        read = {kind: self._alike([values[i] for i in which]) for kind, which in alike.items()}
+        X = np.empty((m, n), np.result_type(*(part.numbers for part in read.values())))
+        missing = np.zeros((m, n), dtype=bool)
+        misfits: dict[int, Mask] = {}
+        for kind, which in alike.items():
+            X[which], missing[which] = read[kind].numbers, read[kind].missing
+            misfits |= {which[j]: misfit for j, misfit in read[kind].misfits.items()}
+        good, finite = np.ones(n, dtype=bool), np.isfinite(X)
+        for i in np.flatnonzero((missing | ~finite).any(axis=1)).tolist():
+            name = self.names[i]
+            if i in misfits:
+                _note(misfits[i], f"column {name!r} is not a number", good, bad)
+            _note(missing[i], f"column {name!r} has no value", good, bad)
+            _note(~finite[i], f"column {name!r} is NaN or infinite", good, bad)
+        return np.ascontiguousarray(X.T), good
+
+    def _alike(self, columns: list[Any]) -> _Numbers:
+        """Read columns of one type."""
+        kind, shape = columns[0].type, (len(columns), len(columns[0]))
+        if pa.types.is_string(kind) or pa.types.is_null(kind):
+            numbers, misfits = numbers_in(columns, self._dialect)
+            return _Numbers(numbers, np.isnan(numbers), misfits)  # text says so in several ways
+        whole = pa.concat_arrays(columns)
+        missing = mask_of(whole.is_null()).reshape(shape)
+        return _Numbers(_plain_numbers(whole).reshape(shape), missing, {})
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Columns of numbers, one row each; where they are missing, and where they are something else.
+
+    What is something else counts as missing, too.
+    """
+
+    numbers: NDArray[Any]
+    missing: Mask
+    misfits: dict[int, Mask]
 
 
 def _note(which: Mask, what: str, good: Mask, bad: dict[int, str]) -> None:
@@ -196,11 +229,11 @@ def _note(which: Mask, what: str, good: Mask, bad: dict[int, str]) -> None:
     good &= ~which
 
 
-def _column(table: Any, name: str) -> Any:
+def _column(columns: dict[str, Any], name: str, n: int) -> Any:
     """Return a column as one array, without dictionaries; nulls if these rows have none of it."""
-    if name not in table.column_names:
-        return pa.nulls(len(table))
-    column = table[name]
+    if name not in columns:
+        return pa.nulls(n)
+    column = columns[name]
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(column, pa.ChunkedArray):  # pyarrow makes one of what has no rows
         column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
@@ -246,6 +279,15 @@ def _check_numbers(name: str, kind: Any, *, is_list_column: bool) -> None:
         f"column {name!r} contains {what}{inner}, but vectors must be lists of numbers or columns "
         "of numbers: choose other columns"
     )
+
+
+def _check_all(kinds: dict[str, Any], *, is_list_column: bool) -> None:
+    """Check the first column of each type."""
+    first: dict[Any, str] = {}
+    for name, kind in kinds.items():
+        first.setdefault(kind, name)
+    for kind, name in first.items():
+        _check_numbers(name, kind, is_list_column=is_list_column)
 
 
 def _check_ids(name: str, kind: Any) -> None:

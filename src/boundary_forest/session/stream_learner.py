@@ -36,6 +36,7 @@ from boundary_forest.sources.row_batch import RowBatch
 
 FEWEST_ROWS, MOST_ROWS = 64, 8192  # that are learned by one call
 CALL_SECONDS = 0.1  # what a call should take, so that there is something to see
+MOST_VALUES = 1 << 20  # of a call's rows, over all features, so that a session can stop soon
 MOST_VOTES = 1 << 22  # of a call's rows, over all classes; over all trees if they are recorded
 REFUSED, ANSWERED, LEARNED = 0, 1, 2  # what becomes of a row; one that is learned is answered too
 
@@ -308,7 +309,8 @@ class StreamLearner:
         n_votes = len(forest.classes_) if self.task == CLASSIFY else 1
         if self._recorded:
             n_votes = max(n_votes, forest.n_estimators)
-        return max(1, min(self._rows_a_call, MOST_VOTES // max(1, n_votes)))
+        most = min(MOST_VOTES // max(1, n_votes), MOST_VALUES // self.model.columns.width)
+        return max(1, min(self._rows_a_call, most))
 
     def _adapt(self, n: int, seconds: float) -> None:
         if n == self._rows_a_call:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.frames.arrow_columns import as_plain, as_texts, columns_of, is_list, joined
+from boundary_forest.frames.arrow_columns import as_texts, columns_of, is_list, joined
 from boundary_forest.frames.column_errors import NothingYetError, Problem
 from boundary_forest.frames.column_options import ColumnOptions
 from boundary_forest.frames.columns import CLASSIFY, Columns, Labels
@@ -35,6 +35,19 @@ class _Read:
     positions: Positions
     labels: Labels
     fitting: int
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Rows as they came, the features and the target of them as plain columns, and numbers."""
+
+    rows: Any
+    plain: Any
+    numbers: NDArray[np.int64]
+
+    def slice(self, begin: int, end: int) -> _Part:
+        rows, plain = (table.slice(begin, end - begin) for table in (self.rows, self.plain))
+        return _Part(rows, plain, self.numbers[begin:end])
 
 
 class WarmUp:
@@ -88,11 +101,13 @@ class WarmUp:
 
     def table(self) -> Any:
         """Return all rows that wait: their features and their target."""
-        return joined(self._tables)
+        if len(self._tables) > 1:
+            self._tables = [joined(self._tables)]
+        return self._tables[0]
 
     def decide(self) -> Columns:
         """Return what columns mean, from all rows that wait."""
-        columns = choose(joined([*self._tables, *self._unfit]), self.options)
+        columns = choose(joined([self.table(), *self._unfit]), self.options)
         return replace(columns, warmup=self.waiting)
 
     def numbers(self) -> NDArray[np.int64]:
@@ -105,48 +120,46 @@ class WarmUp:
         while start < len(table) and not self.is_over:
             waiting = self.waiting
             doubled = waiting & (waiting - 1) == 0  # 0, 1, 2, 4, ...
-            if self._columns is None or (doubled and waiting != self._chosen_at):
-                self._choose(table.slice(start, 1))
             until = 1 << waiting.bit_length() if waiting else 1
-            length = min(until, self.rows) - waiting
-            part = table.slice(start, 1 if self._columns is None else length)
-            for used, event in self._take_fitting(part, numbers[start:]):
+            rows = table.slice(start, min(until, self.rows) - waiting)
+            part = _Part(rows, self.options.select(rows), numbers[start:])
+            if self._columns is None or (doubled and waiting != self._chosen_at):
+                self._choose(part.plain.slice(0, 1))
+            for used, event in self._take_fitting(part):
                 yield start + used, event
                 last = used
             start += last
 
-    def _take_fitting(self, part: Any, numbers: NDArray[np.int64]) -> Iterator[tuple[int, Event]]:
+    def _take_fitting(self, part: _Part) -> Iterator[tuple[int, Event]]:
         """Take rows as far as the provisional decision fits, which the next row renews."""
         if self._columns is None:
-            yield 1, self._take_empty(part, numbers)
+            yield 1, self._take_empty(part.slice(0, 1))
             return
-        read = self._read(part)
+        read = self._read(part.plain)
         if read.fitting == 0:
-            self._choose(part.slice(0, 1))
-            read = self._read(part)
+            self._choose(part.plain.slice(0, 1))
+            read = self._read(part.plain)
             if read.fitting == 0:
-                yield 1, self._refused(part.slice(0, 1), numbers)
+                yield 1, self._refused(part.slice(0, 1))
                 return
         begin, problems = 0, read.positions.problems
         for row in [*sorted(row for row in problems if row < read.fitting), read.fitting]:
             if row > begin:
-                yield from self._take_good(part, numbers, read, slice(begin, row))
+                yield from self._take_good(part, read, slice(begin, row))
             if row < read.fitting:
-                yield row + 1, self._problem(int(numbers[row]), problems[row])
+                yield row + 1, self._problem(int(part.numbers[row]), problems[row])
             begin = row + 1
 
-    def _take_good(
-        self, part: Any, numbers: NDArray[np.int64], read: _Read, rows: slice
-    ) -> Iterator[tuple[int, Event]]:
+    def _take_good(self, part: _Part, read: _Read, rows: slice) -> Iterator[tuple[int, Event]]:
         """Take rows that can be used, answered from those before them."""
         known = read.labels.known[rows]
         edges = (np.flatnonzero(np.diff(known)) + 1 + rows.start).tolist()
         for begin, end in zip([rows.start, *edges], [*edges, rows.stop], strict=True):
             here = slice(begin, end)
-            table = part.slice(begin, end - begin)
+            some = part.slice(begin, end)
             y = read.labels.y[here] if read.labels.known[begin] else None
-            self._keep(table, numbers[here])
-            for event in self._answered(read.positions.X[here], y, table, numbers[here]):
+            self._keep(some)
+            for event in self._answered(read.positions.X[here], y, some.rows, some.numbers):
                 yield end, event
 
     def _answered(
@@ -171,27 +184,28 @@ class WarmUp:
             )
             yield Answered(self.task, numbers[n:], rows.slice(n), X[n:], y[n:], result)
 
-    def _take_empty(self, row: Any, numbers: NDArray[np.int64]) -> Event:
+    def _take_empty(self, row: _Part) -> Event:
         """Take a row of a stream that has had no value to answer from yet."""
         if self.options.missing != "mean":
-            return self._refused(row, numbers)
-        self._keep(row, numbers[:1])
-        return Answered(self.task, numbers[:1], row, np.zeros((1, 0)), None)
+            return self._refused(row)
+        self._keep(row)
+        return Answered(self.task, row.numbers, row.rows, np.zeros((1, 0)), None)
 
-    def _keep(self, rows: Any, numbers: NDArray[np.int64]) -> None:
-        self._tables.append(self.options.select(rows))
-        self._numbers.append(numbers)
+    def _keep(self, part: _Part) -> None:
+        self._tables.append(part.plain)
+        self._numbers.append(part.numbers)
         if len(self._tables) > MANY_TABLES:
             self._tables = [joined(self._tables)]
 
-    def _refused(self, row: Any, numbers: NDArray[np.int64]) -> Refused:
+    def _refused(self, row: _Part) -> Refused:
         problems: dict[int, Any] = {}
         if self._columns is not None:
-            problems = self._columns.labels(row).problems | self._columns.positions(row).problems
-        number = int(numbers[0])
+            columns, plain = self._columns, row.plain
+            problems = columns.labels(plain).problems | columns.positions(plain).problems
+        number = int(row.numbers[0])
         if 0 in problems:
             if problems[0].misfit:
-                self._unfit.append(self.options.select(row))
+                self._unfit.append(row.plain)
             return self._problem(number, problems[0])
         return Refused(number, "it has no values", self.options.missing == "drop")
 
@@ -199,31 +213,28 @@ class WarmUp:
         expected = problem.missing and self.options.missing == "drop"
         return Refused(number, str(problem), expected, problem=problem)
 
-    def _read(self, part: Any) -> _Read:
+    def _read(self, plain: Any) -> _Read:
         """Return rows as read by the provisional decision, and how many of them it fits."""
         if self._columns is None:
             nothing = np.zeros(0, dtype=np.int64)
             none = Labels(nothing, nothing.astype(bool), {})
             return _Read(Positions(np.zeros((0, 0)), {}, nothing), none, 0)
-        positions, labels = self._columns.positions(part), self._columns.labels(part)
+        positions, labels = self._columns.positions(plain), self._columns.labels(plain)
         rows = [row for row, problem in positions.problems.items() if not problem.missing]
         known = {feature.name for feature in self._columns.features}
-        names = self.options.feature_names(part.column_names)
-        later = columns_of(part, [name for name in names if name not in known])
-        for name, values in later.items():  # nothing has been there before
-            plain = as_plain(values, name)
-            present = plain if is_list(plain.type) else as_texts(plain)
+        names = self.options.feature_names(plain.column_names)
+        later = columns_of(plain, [name for name in names if name not in known])
+        for values in later.values():  # nothing has been there before
+            present = values if is_list(values.type) else as_texts(values)
             rows.append(present.is_valid().index(True).as_py())
         rows = [row for row in rows if row >= 0]
-        return _Read(positions, labels, min([*rows, *labels.problems, len(part)]))
+        return _Read(positions, labels, min([*rows, *labels.problems, len(plain)]))
 
     def _choose(self, row: Any) -> None:
-        """Decide from the rows that wait and one more; make a forest of the former."""
+        """Decide from the rows that wait and a plain one more; make a forest of the former."""
         self._chosen_at = self.waiting
         options = self.options
-        if len(self._tables) > 1:
-            self._tables = [joined(self._tables)]
-        rows = [*self._tables, options.select(row), *self._unfit]
+        rows = [*self._tables, row, *self._unfit]
         try:
             everything = joined(rows)
             try:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-from boundary_forest.sources.row_batch import BATCH_ROWS, RowBatch, StreamError
+from boundary_forest.sources.row_batch import BATCH_ROWS, BATCH_VALUES, RowBatch, StreamError
 
 LONGEST_ROW = 1 << 24  # bytes, on average; a small file may hold rows of any length, compressed
 
@@ -26,8 +26,9 @@ def parquet(path: str) -> tuple[list[str], int, Iterator[RowBatch]]:
                 f"{path}: rows take {group.total_byte_size // max(1, group.num_rows):,} bytes "
                 f"each, but at most {LONGEST_ROW:,} are supported"
             )
-    batches = file.iter_batches(batch_size=BATCH_ROWS)
-    return file.schema_arrow.names, file.metadata.num_rows, _numbered(batches)
+    names = file.schema_arrow.names
+    batches = file.iter_batches(batch_size=_batch_rows(len(names)))
+    return names, file.metadata.num_rows, _numbered(batches)
 
 
 def arrow(path: str) -> tuple[list[str], int | None, Iterator[RowBatch]]:
@@ -99,8 +100,9 @@ def _npz_tables(
         contents = {name: archive.open(member) for name, member in members.items()}
         for name, content in contents.items():
             _header(content, path, name)
-        for start in range(0, n_rows, BATCH_ROWS):
-            n = min(BATCH_ROWS, n_rows - start)
+        rows = _batch_rows(sum(1 if len(shape) == 1 else shape[1] for shape, _ in used.values()))
+        for start in range(0, n_rows, rows):
+            n = min(rows, n_rows - start)
             columns: dict[str, Any] = {}
             for name, (shape, dtype) in used.items():
                 width = 1 if len(shape) == 1 else shape[1]
@@ -108,6 +110,11 @@ def _npz_tables(
                 values = np.frombuffer(_exactly(contents[name], n_bytes), dtype).reshape(n, width)
                 columns |= dict(zip(_columns(name, shape), values.T, strict=True))
             yield pa.table({name: pa.array(values) for name, values in columns.items()})
+
+
+def _batch_rows(n_columns: int) -> int:
+    """Return how many rows a batch has; of wide rows fewer, so that a session can stop soon."""
+    return min(BATCH_ROWS, max(64, BATCH_VALUES // max(1, n_columns)))
 
 
 def _exactly(content: Any, n_bytes: int) -> bytes:
@@ -120,8 +127,9 @@ def _exactly(content: Any, n_bytes: int) -> bytes:
 def _numbered(tables: Iterator[Any]) -> Iterator[RowBatch]:
     row = 1
     for whole in tables:
-        for start in range(0, len(whole), BATCH_ROWS):
-            part = whole.slice(start, BATCH_ROWS)
+        rows = _batch_rows(whole.num_columns)
+        for start in range(0, len(whole), rows):
+            part = whole.slice(start, rows)
             table = part if isinstance(part, pa.Table) else pa.Table.from_batches([part])
             yield RowBatch(table, np.arange(row, row + len(table), dtype=np.int64))
             row += len(table)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-BATCH_ROWS = 8192
+BATCH_ROWS, BATCH_VALUES = 8192, 1 << 22  # at most, but not fewer than a few rows
 
 
 class StreamError(Exception):

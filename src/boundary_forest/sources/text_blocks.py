@@ -24,6 +24,7 @@ HINT = "set the encoding, for example to latin-1, cp1252 or utf-16"
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 BLOCK_BYTES = 1 << 20
 LONGEST_LINE = 1 << 26
+LONG_LINE, MOST_HELD = 1 << 16, 1 << 25  # bytes; long lines of a file are read many at once
 POLL_SECONDS = 0.05  # how soon a pipe without data notices that the session is to stop
 _GZIP = b"\x1f\x8b"
 _BETWEEN = re.compile(r"[\s,]*")
@@ -107,7 +108,7 @@ def blocks_of(
     stopped : callable
         Called while waiting for a pipe; true ends the lines.
     """
-    rest = b""
+    rest, in_pieces = b"", is_pipe(path)
     try:
         with _reader(path, stopped) as raw:
             read, is_array = Utf8(raw, path, encoding), None
@@ -117,6 +118,10 @@ def blocks_of(
                     is_array = not quoted and starts_array(block)
                     quoted = not block.lstrip().startswith(b"{") if quoted is None else quoted
                 end = len(block) if is_array else _whole_lines(block, bool(quoted))
+                # Columns cost time per block: a wide row should not be one of its own.
+                wide = not (in_pieces or is_array) and end > LONG_LINE * block.count(b"\n", 0, end)
+                if wide and end < MOST_HELD:
+                    end = 0
                 if end:
                     yield block[:end]
                 rest = block[end:]

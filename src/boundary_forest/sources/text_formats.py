@@ -7,6 +7,7 @@ until it is known what a column holds.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from typing import Any
@@ -44,7 +45,7 @@ class CsvRows:
         if dialect.header is False:
             self.names, self._first = [f"c{i}" for i in range(1, len(self.names) + 1)], first
         if len(set(self.names)) != len(self.names):
-            twice = next(n for n in self.names if self.names.count(n) > 1)
+            twice = next(n for n, count in Counter(self.names).items() if count > 1)
             numbers = as_numbers(pa.array(self.names))[1]
             hint = (
                 ": use --no-header if the first line has no column names" if numbers is None else ""
@@ -74,7 +75,7 @@ class CsvRows:
         for block in self._all_blocks():
             try:
                 table, bad = self._read(block, self._numbers)
-                exact = not any(_may_be_rounded(table[name]) for name in self._numbers)
+                exact = not self._numbers or not _may_be_rounded(table.select([*self._numbers]))
             except pa.ArrowInvalid:
                 exact = False
                 if not self._numbers:
@@ -120,9 +121,10 @@ class CsvRows:
         return table, bad
 
 
-def _may_be_rounded(column: Any) -> bool:
-    """Return whether a column has numbers where float64 does not hold every integer."""
-    ends = pc.min_max(column)
+def _may_be_rounded(numbers: Any) -> bool:
+    """Return whether a table has numbers where float64 does not hold every integer."""
+    chunks = [chunk for column in numbers.columns for chunk in column.chunks]
+    ends = pc.min_max(pa.chunked_array(chunks, pa.float64()))
     least, most = ends["min"].as_py(), ends["max"].as_py()
     return least is not None and max(-least, most) >= LARGEST_INTEGER
 
