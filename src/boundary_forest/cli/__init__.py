@@ -90,6 +90,14 @@ def _app(imported: Callable[[], None]) -> Any:
             imported()
             return name, command, rest
 
+        def make_context(self, *args: Any, **options: Any) -> Any:
+            with _visible_names():
+                return super().make_context(*args, **options)
+
+        def invoke(self, ctx: Any) -> Any:
+            with _visible_names():
+                return super().invoke(ctx)
+
     app = typer.Typer(
         name="boundary-forest",
         cls=Group,
@@ -123,6 +131,20 @@ def _command(name: str) -> Any:
     command = typer.main.get_command(app)
     command.name = name
     return command
+
+
+@contextmanager
+def _visible_names() -> Iterator[None]:
+    """Escape control characters in what typer says about arguments: they may be names of files."""
+    try:
+        yield
+    except Exception as error:
+        message = getattr(error, "message", None)
+        if isinstance(message, str):
+            from boundary_forest.report.formatting import printable
+
+            error.message = printable(message, lines=True)  # type: ignore[attr-defined]
+        raise
 
 
 @contextmanager

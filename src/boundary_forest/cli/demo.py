@@ -8,12 +8,11 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.markup import escape
 from sklearn.datasets import load_digits
 
 from boundary_forest.cli.job import Job
 from boundary_forest.cli.options import finish
+from boundary_forest.cli.terminal import console_on
 from boundary_forest.session import SessionSettings
 
 TARGET = "digit"
@@ -37,7 +36,7 @@ def demo(
     command = f"boundary-forest stream {shlex.quote(str(source))} --target {TARGET} --scale none"
     command += f" --warmup {WARMUP} --report {shlex.quote(str(report))}"
     command += f" --save {shlex.quote(str(model))}"
-    Console(highlight=False, soft_wrap=True).print(escape(f"$ {command}"))
+    console_on().print(f"$ {command}", markup=False, soft_wrap=True)
     watched = sys.stdout.isatty() and not fast
     finish(
         Job(

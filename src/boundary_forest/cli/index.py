@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
 from boundary_forest import BoundaryForestNeighbors
 from boundary_forest.cli import options as o
@@ -266,5 +266,5 @@ def _table(lines: dict[str, str]) -> Table:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in lines.items():
-        table.add_row(name, Text(value))
+        table.add_row(name, escape(value))
     return table

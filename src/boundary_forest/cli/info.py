@@ -1,17 +1,16 @@
 """``boundary-forest info``: show what a model file contains, without reading its examples."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from boundary_forest import ModelFileError
+from boundary_forest.cli.terminal import console_on, warn
 from boundary_forest.estimators.adaptive import most_important
 from boundary_forest.estimators.lifetime_stats import Lifetime
 from boundary_forest.files.loading import describe
@@ -26,18 +25,16 @@ def info(
         described = describe(path)
         columns = _columns(described)
     except ModelFileError as error:
-        print(f"boundary-forest: {error}", file=sys.stderr)
+        warn(error)
         raise typer.Exit(1) from None
     except OSError as error:
-        print(f"boundary-forest: {error}", file=sys.stderr)
+        warn(error)
         raise typer.Exit(2) from None
     if as_json:
         print(json.dumps(described, indent=2))
         return
-    on_terminal = sys.stdout.isatty()
-    # Elsewhere lines are as long as they need to be, so that other programs can read them.
-    console = Console(width=None if on_terminal else 400, highlight=False)
-    console.print(_table({**_lines(described), **columns}, on_terminal))
+    console = console_on()
+    console.print(_table({**_lines(described), **columns}, console.is_terminal))
 
 
 def _columns(described: dict[str, Any]) -> dict[str, str]:
@@ -59,7 +56,7 @@ def _table(lines: dict[str, str], on_terminal: bool) -> Table:
     table.add_column()
     table.add_column(overflow="fold")
     for what, value in lines.items():
-        table.add_row(what, escape(value))
+        table.add_row(escape(what), escape(value))
     return table
 
 

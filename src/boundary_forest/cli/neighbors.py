@@ -1,6 +1,5 @@
 """``boundary-forest neighbors``: the nearest vectors of an index, for each row of a file."""
 
-import json
 import sys
 import warnings
 from contextlib import ExitStack
@@ -17,7 +16,7 @@ from boundary_forest.cli.index_io import (
     VectorBatch,
     VectorSource,
 )
-from boundary_forest.cli.prediction_file import csv_lines
+from boundary_forest.cli.prediction_file import csv_lines, json_text
 from boundary_forest.cli.terminal import console_on, discard_output, naming_file, stoppable
 from boundary_forest.sources.row_batch import StreamError
 
@@ -185,7 +184,7 @@ class _NeighborFile:
                 continue
             record = {"row": number} | ({"id": own[0]} if own else {})
             record |= {"neighbors": names[i], "distances": distances[i]}
-            lines.append([json.dumps(record, ensure_ascii=False) + "\n"])
+            lines.append([json_text(record) + "\n"])
         self._write(csv_lines(lines) if self._csv else "".join(line[0] for line in lines))
 
     def refuse(self, bad: dict[int, str]) -> None:
@@ -196,4 +195,4 @@ class _NeighborFile:
                 self._write(csv_lines([[number, *blank, why]]))
             else:
                 record = {"row": number, "neighbors": None, "error": why}
-                self._write(json.dumps(record, ensure_ascii=False) + "\n")
+                self._write(json_text(record) + "\n")

@@ -13,6 +13,7 @@ import typer
 
 from boundary_forest import ModelFileError
 from boundary_forest.cli.job import Job, run
+from boundary_forest.cli.terminal import warn
 from boundary_forest.estimators.engine_constants import (
     ELEMENT_TYPES,
     LONGEST_LIFETIME,
@@ -353,7 +354,7 @@ def exit_with(work: Callable[[], int]) -> None:
     try:
         code = work()
     except (ColumnError, JournalError, ModelFileError, StreamError, OSError) as error:
-        print(f"boundary-forest: {_message(error)}", file=sys.stderr)
+        warn(_message(error))
         raise typer.Exit(2) from None
     if code:
         raise typer.Exit(code)

@@ -28,6 +28,11 @@ from boundary_forest.sources.row_batch import StreamError
 
 BLOCK_BYTES = 1 << 20
 _WHAT_TO_DO = "restore that file, or use another --durable folder"
+# JSON itself escapes the first 32 characters. These move the cursor, or the direction of text.
+_ESCAPED = {
+    code: f"\\u{code:04x}"
+    for code in (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}
 _CSV_ROW, _JSON_ROW = re.compile(rb"(\d+),"), re.compile(rb'\{"row": (\d+), ')
 
 
@@ -217,6 +222,11 @@ def _cut_off(path: str, record: re.Pattern[bytes], row: int, known: int) -> None
                 return
 
 
+def json_text(value: Any) -> str:
+    """Return a value as JSON, readable in any script, that no terminal takes for a command."""
+    return json.dumps(value, ensure_ascii=False).translate(_ESCAPED)
+
+
 def csv_lines(records: Iterable[list[Any]]) -> str:
     """Return records as lines of CSV."""
     text = io.StringIO(newline="")
@@ -235,7 +245,7 @@ def _probabilities(rows: Answered) -> list[str]:
     shares, classes = rows.result.shares, rows.result.classes
     if shares is None or classes is None:
         return ["null"] * len(rows.numbers)
-    keys = [json.dumps(name, ensure_ascii=False).replace("%", "%%") for name in names_of(classes)]
+    keys = [json_text(name).replace("%", "%%") for name in names_of(classes)]
     template = "{" + ", ".join(f"{key}: %r" for key in keys) + "}"
     return [template % tuple(row) for row in shares.tolist()]
 
@@ -243,7 +253,7 @@ def _probabilities(rows: Answered) -> list[str]:
 def _json_values(column: list[Any]) -> list[str]:
     if all(type(value) is float for value in column):
         return [float.__repr__(value) for value in column]
-    known = {value: json.dumps(value, ensure_ascii=False) for value in set(column)}
+    known = {value: json_text(value) for value in set(column)}
     return [known[value] for value in column]
 
 

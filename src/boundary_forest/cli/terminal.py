@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, Self
 
 import pyarrow as pa
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
+
+from boundary_forest.report.formatting import printable
 
 
 class StopSignal:
@@ -50,16 +54,35 @@ def stoppable() -> Iterator[StopSignal]:
         pa.enable_signal_handlers(True)
 
 
+class _SafeConsole(Console):
+    """A console on which no text can do what only rich should: names are a user's data.
+
+    What is laid out by its width is made printable before that; here is the guard for all text.
+    """
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        if isinstance(renderable, Text) and printable(renderable.plain, lines=True) != (
+            renderable.plain
+        ):
+            renderable = Text(printable(renderable.plain, lines=True), renderable.style)
+        return super().render(renderable, options)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(printable(text, lines=True), **options)
+
+
 def console_on(stream: Any = None) -> Console:
     """Return a console; elsewhere than on a terminal, lines are as long as they need to be."""
     stream = sys.stdout if stream is None else stream
     width = None if stream.isatty() else 400
-    return Console(file=stream, width=width, force_terminal=stream.isatty(), highlight=False)
+    return _SafeConsole(file=stream, width=width, force_terminal=stream.isatty(), highlight=False)
 
 
-def warn(what: str) -> None:
+def warn(what: object) -> None:
     """Print a line to standard error."""
-    print(f"boundary-forest: {what}", file=sys.stderr, flush=True)
+    print(f"boundary-forest: {printable(str(what))}", file=sys.stderr, flush=True)
 
 
 def discard_output() -> None:

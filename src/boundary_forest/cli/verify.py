@@ -1,12 +1,12 @@
 """``boundary-forest verify``: check a model file from end to end, positions included."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from boundary_forest import ModelFileError
+from boundary_forest.cli.terminal import console_on, warn
 from boundary_forest.files.loading import verify as verify_file
 
 
@@ -15,9 +15,9 @@ def verify(path: Annotated[Path, typer.Argument(help="A model file.", metavar="F
     try:
         verify_file(path)
     except ModelFileError as error:
-        print(f"boundary-forest: {error}", file=sys.stderr)
+        warn(error)
         raise typer.Exit(1) from None
     except OSError as error:
-        print(f"boundary-forest: {error}", file=sys.stderr)
+        warn(error)
         raise typer.Exit(2) from None
-    print(f"{path}: intact")
+    console_on().print(f"{path}: intact", markup=False, soft_wrap=True)

@@ -77,6 +77,28 @@ def short(value: float) -> str:
     return f"{value:.6g}"
 
 
-def printable(text: str) -> str:
-    """Return the text without what would move a cursor or ring a bell."""
-    return "".join(c if c.isprintable() else "\ufffd" for c in text)
+def printable(text: str, *, lines: bool = False) -> str:
+    r"""Return the text with visible escapes, as ``\x1b``, for what a terminal might obey.
+
+    These are control characters, and those that reverse the direction of the text; halves of
+    characters, which no terminal can show, too.
+
+    Parameters
+    ----------
+    text : str
+        The text, which may contain names from a user's data.
+    lines : bool
+        Whether it may have several lines.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return text.translate(_VISIBLE_BUT_LINES if lines else _VISIBLE)
+
+
+_DIRECTIONS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_CONTROLS = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *_DIRECTIONS)
+_VISIBLE = {
+    code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    for code in (*_CONTROLS, *range(0xD800, 0xE000))
+}
+_VISIBLE_BUT_LINES = {code: text for code, text in _VISIBLE.items() if code != ord("\n")}
