@@ -127,3 +127,58 @@ def test_sparse_blocks_that_know_more_classes_join(monkeypatch):
     monkeypatch.setattr("boundary_forest.estimators.queries.row_blocks", row_blocks)
     shares = forest.predict_proba(sparse.csr_array(X))
     assert shares.tolist() == [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+
+
+class Counted:
+    """A label that counts how often it is compared."""
+
+    n_comparisons = 0
+
+    def __init__(self, number):
+        self.number = number
+
+    def __lt__(self, other):
+        Counted.n_comparisons += 1
+        return self.number < other.number
+
+    def __eq__(self, other):
+        Counted.n_comparisons += 1
+        return self.number == other.number
+
+    def __hash__(self):
+        return hash(self.number)
+
+
+def test_a_new_class_is_compared_with_few_of_many_classes():
+    # Once, all were sorted again for each: 30,000 classes, one by one, took an hour.
+    n = 2000
+    labels = np.array([Counted(i) for i in range(n)], dtype=object)
+    forest = BoundaryForestClassifier(n_estimators=2, random_state=0)
+    forest.partial_fit(np.arange(float(n))[:, None], labels)
+    Counted.n_comparisons = 0
+    new = np.array([Counted(0.5)], dtype=object)
+    forest.partial_fit([[-1.0]], new)
+    assert Counted.n_comparisons < 100
+    assert forest.classes_.tolist() == [labels[0], new[0], *labels[1:]]
+    assert forest.predict([[-1.0]])[0] is new[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_classes_that_come_in_batches_are_sorted_and_decoded(seed):
+    rng = np.random.default_rng(seed)
+    y = np.array([f"{i}" * rng.integers(1, 4) for i in rng.integers(0, 300, size=400)])
+    X = np.arange(400.0)[:, None]
+    forest = BoundaryForestClassifier(n_estimators=2, random_state=0)
+    for start, stop in pairwise([0, 1, 40, 41, 200, 400]):
+        labels = y[start:stop].astype(object) if start == 40 else y[start:stop]
+        forest.partial_fit(X[start:stop], labels)
+        assert forest.classes_.tolist() == sorted(set(y[:stop].tolist()))
+        assert forest.predict(X[:stop]).tolist() == y[:stop].tolist()
+
+
+def test_a_float_is_no_class_that_it_rounds_to():
+    forest = BoundaryForestClassifier(n_estimators=2, random_state=0)
+    forest.partial_fit([[0.0], [9.0]], np.array([5, 2**53 + 1]))
+    forest.partial_fit([[20.0]], np.array([2.0**53]))
+    assert forest.predict([[20.0]]).tolist() == [2**53]
+    assert forest.classes_.tolist() == [5, 2**53, 2**53 + 1]

@@ -93,15 +93,18 @@ class ClassCodes:
 
     def with_classes(self, values: NDArray[Any]) -> ClassCodes:
         """The same and those of ``values`` that are new, coded in the order they come in."""
-        _check_one_kind(self.classes, values)
-        new = values[~np.isin(values, self.classes)] if len(self.classes) else values
-        if len(new) == 0:
+        _check_one_kind(self.classes[:1], values)  # those of a table are of one kind
+        at, is_known = _places(self.classes, values)
+        if is_known.all():
             return self
-        classes = _side_by_side(self.classes, new)
-        n_codes = self.n_codes + len(new)
-        codes = np.concatenate([self.codes, np.arange(self.n_codes, n_codes)])
-        order = _sorting(classes)
-        return ClassCodes(classes[order], codes[order], n_codes)
+        new = values[~is_known]
+        order, n, n_codes = _sorting(new), len(self.classes), self.n_codes + len(new)
+        # Sorting all classes for each new one would take a stream of n classes n**2 log n.
+        merged = np.insert(np.arange(n), at[~is_known][order], n + order)
+        classes = _side_by_side(self.classes, new)[merged]
+        codes = np.concatenate([self.codes, np.arange(self.n_codes, n_codes)])[merged]
+        _check_ascending(classes, np.flatnonzero(merged >= n))
+        return ClassCodes(classes, codes, n_codes)
 
     def encode(self, labels: NDArray[Any]) -> tuple[NDArray[np.float64], ClassCodes]:
         """The labels' codes, and the table that has all of them."""
@@ -112,7 +115,7 @@ class ClassCodes:
                 return self.codes[at].astype(np.float64), self
         values, first, inverse = _unique(labels)
         table = self.with_classes(values[np.argsort(first)])
-        codes = table.codes[np.searchsorted(table.classes, values)]
+        codes = table.codes[_places(table.classes, values)[0]]
         return codes[inverse].astype(np.float64), table
 
     def knows(self, codes: NDArray[np.float64]) -> bool:
@@ -229,14 +232,37 @@ def _unique(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[A
     return values, first, inverse
 
 
+def _places(classes: NDArray[Any], values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return where each value stands or would stand among the classes, and whether it is one."""
+    if classes.dtype.kind != values.dtype.kind:  # one type for both may round integers
+        classes, values = classes.astype(object), values.astype(object)
+    try:
+        at = np.searchsorted(classes, values)
+    except TypeError as error:
+        raise TypeError(f"labels must be sortable: {error}") from error
+    is_known = at < len(classes)
+    is_known[is_known] = classes[at[is_known]] == values[is_known]
+    return at, is_known
+
+
 def _sorting(classes: NDArray[Any]) -> NDArray[np.intp]:
     try:
         order = np.argsort(classes)
-        if classes.dtype.kind == "O" and not all(a < b for a, b in pairwise(classes[order])):
-            raise TypeError("some labels are neither smaller nor larger than others")
     except TypeError as error:
         raise TypeError(f"labels must be sortable: {error}") from error
+    _check_ascending(classes[order], np.arange(len(order)))
     return order
+
+
+def _check_ascending(classes: NDArray[Any], places: NDArray[np.intp]) -> None:
+    """Refuse objects at these places that are not between the ones before and after them."""
+    if classes.dtype.kind != "O":
+        return
+    for i in places:
+        if not all(a < b for a, b in pairwise(classes[max(i - 1, 0) : i + 2])):
+            raise TypeError(
+                "labels must be sortable: some labels are neither smaller nor larger than others"
+            )
 
 
 def _side_by_side(old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
@@ -244,6 +270,8 @@ def _side_by_side(old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
     if len(old) == 0:
         return new
     both = np.concatenate([old, new])
+    if old.dtype.kind == new.dtype.kind:
+        return both
     exact = old.tolist() + new.tolist()
     if both.tolist() == exact:
         return both
