@@ -147,6 +147,27 @@ def test_no_more_is_ever_stored_than_max_stored(max_stored, forgetting):
     assert offline.fit(X, y).stats()["examples_stored"] <= max_stored
 
 
+@pytest.mark.parametrize("max_stored", [4, 5, 6, 7, 8])
+def test_a_single_tree_of_few_examples_does_not_depend_on_batches(max_stored):
+    """Below 8 there is no eighth that must stay free, but there is room for the next row."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 3)), rng.integers(0, 7, 300)
+    params = {"n_estimators": 1, "max_stored": max_stored, "random_state": 0}
+    whole = BoundaryForestClassifier(**params).partial_fit(X, y)
+    rows = BoundaryForestClassifier(**params)
+    for i in range(len(X)):
+        rows.partial_fit(X[i : i + 1], y[i : i + 1], classes=np.arange(7) if i == 0 else None)
+        assert rows.stats()["examples_stored"] <= max_stored
+    assert rows.trees()[0][0].tolist() == whole.trees()[0][0].tolist()
+    assert rows.predict(X).tolist() == whole.predict(X).tolist()
+
+
+def test_a_limit_below_four_examples_per_tree_is_refused():
+    X, y = stream("classify")
+    with pytest.raises(ValueError, match=r"max_stored must be at least 28 \(4 for each of 7 trees"):
+        forest("classify", max_stored=27).partial_fit(X, y)
+
+
 def test_one_who_asks_while_trees_come_and_go_sees_one_state():
     X, y = stream("classify")
     alone = taught("classify", end=20)

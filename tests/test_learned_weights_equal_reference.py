@@ -199,6 +199,18 @@ def test_forests_that_forget_are_the_references(case):
     assert_same(*both(case), case)
 
 
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(forgetting_cases(None, 150), st.data())
+def test_the_smallest_limits_on_storage_are_the_references(case, data):
+    n_T = data.draw(st.one_of(st.just(1), st.integers(1, 10)))
+    case["n_T"] = n_T
+    case["max_stored"] = 4 * n_T + data.draw(st.integers(0, 3))
+    case["lifetimes"] = data.draw(st.sampled_from([(), [0] * n_T, [8] * n_T, [0, 3] * n_T]))[:n_T]
+    engine, oracle = both(case)
+    assert len(oracle.stored) <= case["max_stored"]
+    assert_same(engine, oracle, case)
+
+
 @settings(max_examples=6, deadline=None, derandomize=True)
 @given(forgetting_cases("learned", 150))
 def test_forests_that_forget_and_learn_weights_are_the_references(case):

@@ -223,9 +223,10 @@ struct Params {
             "a lifetime must be between " + std::to_string(shortest_lifetime) + " and " +
             std::to_string(longest_lifetime) + ", got " + std::to_string(lifetime));
     if (max_stored > 0 && max_stored / 4 < n_T)
-      throw std::invalid_argument("max_stored must be at least 4 for each of the " +
-                                  std::to_string(n_T) + " trees, got " +
-                                  std::to_string(max_stored));
+      throw std::invalid_argument("max_stored must be at least " + std::to_string(4ULL * n_T) +
+                                  " (4 for each of " + std::to_string(n_T) + " trees), got " +
+                                  std::to_string(max_stored) +
+                                  ": store more examples, or use fewer trees");
     if (has_graph && (label_metric != LabelMetric::always || max_samples < 1.0 || forgets() ||
                       max_stored > 0 || n_held() != n_T))
       throw std::invalid_argument(
