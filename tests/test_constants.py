@@ -16,7 +16,7 @@ import pytest
 
 import boundary_forest
 from boundary_forest import _core
-from boundary_forest.reference import forgetting, graph, votes, weights
+from boundary_forest.reference import depth, forgetting, graph, votes, weights
 
 river = pytest.importorskip("boundary_forest.river")
 
@@ -45,6 +45,10 @@ IN_SOURCE = {
     "farthest": weights.FARTHEST,
     "reluctance": weights.RELUCTANCE,
     "most_log_weight": weights.MOST,
+    "depth_period": depth.DEPTH_PERIOD,
+    "depth_stride": depth.DEPTH_STRIDE,
+    "least_limit": depth.LEAST_LIMIT,
+    "depth_per_doubling": depth.DEPTH_PER_DOUBLING,
 }
 
 

@@ -13,7 +13,8 @@ Decisions::Decisions(const Params& params, std::shared_ptr<const TreeSettings> s
       settings_(std::move(settings)),
       schedule_(params),
       lifetimes_(params),
-      storage_limit_(params) {}
+      storage_limit_(params),
+      depth_limit_(params) {}
 
 Adaptation Decisions::first(std::size_t row_bytes) const {
   Adaptation adaptation;
@@ -25,7 +26,8 @@ Adaptation Decisions::first(std::size_t row_bytes) const {
 }
 
 Arrival Decisions::block_end(Arrival seen, Arrival stored) const {
-  return std::min(schedule_.block_end(seen), storage_limit_.block_end(seen, stored));
+  return std::min({schedule_.block_end(seen), storage_limit_.block_end(seen, stored),
+                   depth_limit_.block_end(seen)});
 }
 
 void Decisions::decide(Arrival seen, const Spread& spread, std::span<const LearnerTree> trees,

@@ -13,6 +13,7 @@
 #include <span>
 
 #include "adapt/adaptation.hpp"
+#include "adapt/depth_limit.hpp"
 #include "adapt/lifetimes.hpp"
 #include "adapt/storage_limit.hpp"
 #include "base/types.hpp"
@@ -28,6 +29,7 @@ class Decisions {
 
   const Schedule& schedule() const { return schedule_; }
   const Lifetimes& lifetimes() const { return lifetimes_; }
+  const DepthLimit& depth_limit() const { return depth_limit_; }
 
   // As a forest begins that has learned nothing.
   Adaptation first(std::size_t row_bytes) const;
@@ -59,6 +61,7 @@ class Decisions {
   const Schedule schedule_;
   const Lifetimes lifetimes_;
   const StorageLimit storage_limit_;
+  const DepthLimit depth_limit_;
 };
 
 }  // namespace boundary_forest

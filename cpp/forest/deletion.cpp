@@ -5,9 +5,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/rng.hpp"
-#include "concurrency/thread_pool.hpp"
-
 namespace boundary_forest {
 
 Forgetting Deletion::forget(const Ids& ids, const Run& run, bool erases) {
@@ -151,80 +148,17 @@ std::vector<char> Deletion::find_in_window(const Ids& ids, std::vector<Arrival>&
   return found;
 }
 
-namespace {
-
-// A tree without what is forgotten: the nodes that stay, and the examples that are to be learned again.
-struct Remainder {
-  std::vector<Slot> examples;
-  std::vector<NodeId> parents;
-  std::vector<Slot> again;
-
-  Remainder(const BoundaryTree& tree, std::span<const char> forgotten) {
-    std::vector<NodeId> numbers(tree.size(), nothing);  // of the nodes that stay
-    for (NodeId v = 0; v < tree.size(); ++v) {
-      const NodeId parent = tree.parent(v);
-      const bool is_lost = forgotten[tree.example(v)];
-      if (is_lost || (parent != nothing && numbers[parent] == nothing)) {
-        if (!is_lost) again.push_back(tree.example(v));
-        continue;
-      }
-      numbers[v] = static_cast<NodeId>(examples.size());
-      examples.push_back(tree.example(v));
-      parents.push_back(parent == nothing ? nothing : numbers[parent]);
-    }
-    const Params& params = tree.params();
-    const auto key = [&](Slot slot) {
-      const Arrival a = tree.store().arrival(slot);
-      const std::uint64_t hash =
-          params.has_graph ? hash64(params.seed, tree.place(), tree.generation(), a) : 0;
-      return std::pair(hash, a);
-    };
-    const auto before = [&](Slot a, Slot b) { return key(a) < key(b); };
-    // Nodes were made in order of arrival, but for the first and where trees were rebuilt.
-    if (!std::is_sorted(again.begin(), again.end(), before))
-      std::sort(again.begin(), again.end(), before);
-  }
-};
-
-}  // namespace
-
-// Rows that several trees learn again are prepared once.
 void Deletion::remove(std::span<const char> forgotten, const Run& run) {
-  const ExampleStore& store = draft_.store();
-  TreeSet& trees = draft_.trees();
-  std::vector<std::size_t> replaced;  // numbers of trees
+  const std::span<const LearnerTree> trees = std::as_const(draft_).trees().all();
   std::vector<Remainder> remainders;
-  std::vector<LearnerTree> rebuilt;
   for (std::size_t i = 0; i < trees.size(); ++i) {
-    const BoundaryTree& old = *trees.all()[i].tree;
-    Remainder remainder(old, forgotten);
-    if (remainder.examples.size() == old.size()) continue;
+    Remainder remainder(i, *trees[i].tree, forgotten);
+    if (remainder.examples.size() == trees[i].tree->size()) continue;
     if (remainder.examples.empty() && remainder.again.empty())
       remainder.again.push_back(earliest_left(forgotten));
-    replaced.push_back(i);
     remainders.push_back(std::move(remainder));
-    rebuilt.push_back(grower_.make_tree(old.place(), old.generation(), old.settings()));
   }
-  std::vector<Slot> slots;
-  std::vector<std::uint32_t> row_of(store.size(), nothing);
-  for (const Remainder& remainder : remainders)
-    for (const Slot slot : remainder.again)
-      if (row_of[slot] == nothing) {
-        row_of[slot] = static_cast<std::uint32_t>(slots.size());
-        slots.push_back(slot);
-      }
-  parallel_for(rebuilt.size(), setup_.n_learning_threads(run), [&](std::size_t i) {
-    if (!remainders[i].examples.empty())
-      rebuilt[i].tree->restore(remainders[i].examples, remainders[i].parents);
-  });
-  grower_.grow(rebuilt, QueryRows(store, slots), draft_.epsilon(), run, [&](std::size_t i) {
-    std::vector<std::uint32_t> order;
-    for (const Slot slot : remainders[i].again) order.push_back(row_of[slot]);
-    return order;
-  });
-  for (std::size_t i = 0; i < rebuilt.size(); ++i)
-    trees.replace(replaced[i], std::move(rebuilt[i]));
-  draft_.close_block(store.size());
+  rebuilding_.rebuild(remainders, run);
 }
 
 // The earliest stored example that is not forgotten.

@@ -1,10 +1,8 @@
 // Examples that are forgotten on request.
 //
 // A tree that has some of them is replaced by one that lacks them: what did not stand below them stays as
-// it was, and the others are learned again, in order of arrival; in a forest that is searched as a graph,
-// in an order of the tree's own, as trees that differ make the better graph. The new tree is of the same
-// generation, so that ties are settled as before and rows take the paths that they took. Rows are wiped
-// when no call that may read them still runs (example_store.cpp).
+// it was, and the others are learned again (rebuilding.hpp). Rows are wiped when no call that may read them
+// still runs (example_store.cpp).
 //
 // In a forest that is searched as a graph, examples are only marked at first: queries pass through them and
 // return none. Once as many are marked as are not, and before anything is saved or copied, a forest without
@@ -18,7 +16,7 @@
 #include <vector>
 
 #include "forest/draft.hpp"
-#include "forest/grower.hpp"
+#include "forest/rebuilding.hpp"
 #include "forest/state.hpp"
 
 namespace boundary_forest {
@@ -32,8 +30,8 @@ struct Forgetting {
 
 class Deletion {
  public:
-  Deletion(const Setup& setup, const Grower& grower, Publication& publication, Draft& draft)
-      : setup_(setup), grower_(grower), publication_(publication), draft_(draft) {}
+  Deletion(const Setup& setup, Rebuilding& rebuilding, Publication& publication, Draft& draft)
+      : setup_(setup), rebuilding_(rebuilding), publication_(publication), draft_(draft) {}
 
   // Forgets the examples with these ids: in trees, in memory, and among the last arrivals; and publishes,
   // once, unless another forest is to take the place of this one; so it is where examples are marked and
@@ -60,7 +58,7 @@ class Deletion {
   Slot earliest_left(std::span<const char> forgotten) const;
 
   const Setup& setup_;
-  const Grower& grower_;
+  Rebuilding& rebuilding_;
   Publication& publication_;
   Draft& draft_;
 };

@@ -20,8 +20,9 @@ Learner::Learner(const Setup& setup, const Decisions& decisions, Publication& pu
       answers_(setup, draft.store()),
       grower_(setup, draft.store()),
       training_(setup, decisions.lifetimes(), grower_, query_cache, draft),
-      replacement_(setup, decisions, grower_, draft),
-      deletion_(setup, grower_, publication, draft) {}
+      rebuilding_(setup, grower_, draft),
+      replacement_(setup, decisions, grower_, rebuilding_, draft),
+      deletion_(setup, rebuilding_, publication, draft) {}
 
 void Learner::learn(const LearningRows& rows, const Run& run, std::size_t& learned) {
   LearningLock lock = draft_.begin();
@@ -144,9 +145,11 @@ void Learner::learn_block(const RowBlock& block, const AnswerRequest& request, c
     for (Slot slot = first; slot < store.size(); ++slot) store.hold(slot);
     if (progress.seen == params.n_T) training_.BFInitialization(run);
   }
-  if (draft_.planted())
+  if (draft_.planted()) {
     decisions_.decide(progress.seen, progress.spread, draft_.trees().all(), setup_.n_threads(run),
                       progress.adaptation);
+    replacement_.keep_shallow(run);
+  }
   if (params.is_part()) return;  // what follows needs all that is stored: see partial_forest.hpp
   if (const Arrival step = decisions_.schedule().growing_step(progress.seen); step > 0)
     replacement_.grow_successors(step, run, store.size());

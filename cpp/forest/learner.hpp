@@ -76,6 +76,7 @@ class Learner {
   const Answers answers_;
   const Grower grower_;
   Training training_;
+  Rebuilding rebuilding_;
   Replacement replacement_;
   Deletion deletion_;
 };

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "concurrency/thread_pool.hpp"
+
 namespace boundary_forest {
 
 void Replacement::regrow(std::span<const Regrowth> trees, const Run& run) {
@@ -92,6 +94,43 @@ void Replacement::grow_successors(Arrival step, const Run& run, Slot staged) {
     else
       ++i;
   draft_.close_block(staged);
+}
+
+void Replacement::keep_shallow(const Run& run) {
+  if (!decisions_.depth_limit().is_due(draft_.progress().seen)) return;
+  const std::span<const LearnerTree> trees = std::as_const(draft_).trees().all();
+  std::vector<NodeId> tops(trees.size());
+  parallel_for(trees.size(), setup_.n_learning_threads(run),
+               [&](std::size_t i) { tops[i] = chain_top(*trees[i].tree); });
+  std::vector<Remainder> remainders;
+  for (std::size_t i = 0; i < trees.size(); ++i)
+    if (tops[i] != nothing) remainders.emplace_back(i, *trees[i].tree, tops[i]);
+  if (!remainders.empty()) rebuilding_.rebuild(remainders, run);
+}
+
+// The node from which on a tree is learned again, because the deepest of its latest nodes is too deep: that
+// one's highest ancestor that has not too many nodes below it. `nothing` if the tree stays as it is.
+NodeId Replacement::chain_top(const BoundaryTree& tree) const {
+  const Arrival seen = draft_.progress().seen;
+  NodeId top = nothing;
+  NodeId depth = DepthLimit::most(tree.size());
+  for (NodeId v = tree.size(); v-- > 0;) {
+    if (draft_.store().arrival(tree.example(v)) + DepthLimit::depth_period < seen) break;
+    if (v % DepthLimit::depth_stride != 0) continue;
+    NodeId depth_of_v = 0;
+    for (NodeId w = v; tree.parent(w) != nothing; w = tree.parent(w)) ++depth_of_v;
+    if (depth_of_v > depth) {
+      depth = depth_of_v;
+      top = v;
+    }
+  }
+  if (top == nothing) return nothing;
+  std::vector<NodeId> n_nodes(tree.size(), 1);  // at each node and below
+  for (NodeId v = tree.size(); v-- > 1;) n_nodes[tree.parent(v)] += n_nodes[v];
+  const Arrival most = decisions_.depth_limit().most_regrown(seen);
+  const auto is_small = [&](NodeId v) { return v != nothing && n_nodes[v] <= most; };
+  while (is_small(tree.parent(top))) top = tree.parent(top);
+  return top;
 }
 
 void Replacement::keep_within_limit(const Run& run) {

@@ -4,7 +4,8 @@
 // After the weights of features have changed, successors with the new ones are grown in steps, so that no
 // arrival waits for all of them; with the last step they take over together. Where the number of stored
 // examples is limited, the tree with the oldest example is rebuilt from the newer half of its own: so what
-// is stored longest goes first, and an example goes when the last tree that has it is cut.
+// is stored longest goes first, and an example goes when the last tree that has it is cut. Where depth is
+// limited (depth_limit.hpp), a part of a tree that has become a chain is learned again in another order.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "adapt/decisions.hpp"
 #include "forest/draft.hpp"
 #include "forest/grower.hpp"
+#include "forest/rebuilding.hpp"
 
 namespace boundary_forest {
 
@@ -27,8 +29,13 @@ struct Regrowth {
 
 class Replacement {
  public:
-  Replacement(const Setup& setup, const Decisions& decisions, const Grower& grower, Draft& draft)
-      : setup_(setup), decisions_(decisions), grower_(grower), draft_(draft) {}
+  Replacement(const Setup& setup, const Decisions& decisions, const Grower& grower,
+              Rebuilding& rebuilding, Draft& draft)
+      : setup_(setup),
+        decisions_(decisions),
+        grower_(grower),
+        rebuilding_(rebuilding),
+        draft_(draft) {}
 
   // Grows trees in the places of others, and publishes once. If it throws, nothing has changed.
   void regrow(std::span<const Regrowth> trees, const Run& run);
@@ -41,6 +48,10 @@ class Replacement {
   void grow_successors(Arrival step, const Run& run, Slot staged);
   // The places whose trees get a successor in this step.
   std::vector<std::uint32_t> places_to_grow(Arrival step) const;
+
+  // Rebuilds trees whose latest nodes are too deep, if it is time to look at them. Each of them follows from its
+  // own past, so that this needs no other tree.
+  void keep_shallow(const Run& run);
 
   // A tree, by its number, and the arrival of its oldest example.
   struct OldestTree {
@@ -57,10 +68,12 @@ class Replacement {
 
  private:
   bool cut_oldest(const Run& run);
+  NodeId chain_top(const BoundaryTree& tree) const;
 
   const Setup& setup_;
   const Decisions& decisions_;
   const Grower& grower_;
+  Rebuilding& rebuilding_;
   Draft& draft_;
 };
 

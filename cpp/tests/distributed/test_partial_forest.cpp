@@ -199,6 +199,23 @@ CASE("parts in step are one forest, whatever it decides for itself") {
     }
 }
 
+CASE("parts in step limit the depth of their trees as one forest does") {
+  for (int kind = 0; kind < 2; ++kind) {
+    Params params = params_for(Task::classes, 6, 50, 1);
+    params.has_learned_weights = true;
+    if (kind == 1) params.max_stored = 900;
+    if (kind == 1) params.lifetimes = {0, 20, 0, 640, 0, 20};
+    const Stream stream = draw(
+        params, 1100, 5, [](std::mt19937_64&, std::size_t i) { return static_cast<double>(i); });
+    const auto whole = forest_for(params);
+    Parts parts(params, {1, 3, 6});
+    learn(*whole, stream, 0, stream.n);
+    for (std::size_t begin = 0; begin < stream.n; begin += 275) parts.learn(stream, begin, 275);
+    CHECK(parts.digest({{1, 2, 3, 4}}).trees == whole->digest({{1, 2, 3, 4}}).trees);
+    CHECK(whole->stats().learn.comparisons < 1100 * 6 * 400);
+  }
+}
+
 CASE("what parts find, ranked together, is what one forest finds") {
   const Stream stream = stream_for(Task::retrieval);
   const auto whole = forest_for(stream.params);

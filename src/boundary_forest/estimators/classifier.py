@@ -90,6 +90,10 @@ class BoundaryForestClassifier(
 
     Notes
     -----
+    Rows in order, such as sorted ones, turn the trees into chains, and learning N of them takes
+    time proportional to N^2: shuffle the rows first, or use ``for_tables`` or ``for_streams``,
+    which rebuild trees that become too deep.
+
     Classes may be text, integers, booleans, or objects of one kind that sort. They are kept as they
     were given: text of any length stays whole, and kinds do not mix.
 

@@ -93,6 +93,10 @@ class BoundaryForestRegressor(
     Features should have similar scales; standardise them otherwise. Sparse X is accepted, as
     for :class:`BoundaryForestClassifier`.
 
+    Rows in order, such as sorted ones, turn the trees into chains, and learning N of them takes
+    time proportional to N^2: shuffle the rows first, or use ``for_tables`` or ``for_streams``,
+    which rebuild trees that become too deep.
+
     On noisy targets its error lies between those of one and several nearest neighbours. Each tree
     predicts the target of one example, and mostly stores examples that contradicted it, including
     outliers. The mean over the trees smooths this only if the trees end at different examples. On

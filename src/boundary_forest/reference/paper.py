@@ -7,7 +7,8 @@ drawn, in which order distances are summed, what happens before ``n_T`` examples
 
 Beyond the paper go ``feature_weights`` (weights.py), ``weights`` (votes.py), ``lifetimes``
 (forgetting.py), ``max_samples``, the fraction of the arrivals that each tree learns, and
-``max_stored``, the most examples that are stored at a time; and ``forget``, on request.
+``max_stored``, the most examples that are stored at a time; ``forget``, on request; and a limit on
+the depth of trees (depth.py).
 
 >>> import numpy as np
 >>> forest = BoundaryForest(n_T=2, k=50, d="euclidean", epsilon=0.0, seed=0)
@@ -25,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from boundary_forest.reference.depth import DEPTH_PERIOD, chain_below
 from boundary_forest.reference.forgetting import (
     Factors,
     Lifetimes,
@@ -141,6 +143,7 @@ class BoundaryForest:
         self.forgets, self.lifetimes = len(lifetimes) > 0, Lifetimes(lifetimes, n_T)
         self.recent = RecentVotes(self.lifetimes, n_T, E)
         self.judges = self.forgets and weights == "auto"
+        self.limits_depth = self.learns_weights
         self.log_weights: Logs = []  # of new trees, if they are learned; none: the plain metric
         self.successors: dict[int, BoundaryTree] = {}  # which grow, and do not answer yet
         # The last arrivals, if weights are learned from them: numbers, positions and labels.
@@ -149,6 +152,7 @@ class BoundaryForest:
         self.buffer: list[Node] = []
         self.labels: list[Row] = []
         self.comparisons = 0
+        self.n_regrown = 0  # parts of trees that had become too deep
 
     @property
     def seen(self) -> int:
@@ -195,6 +199,7 @@ class BoundaryForest:
                 self.BFInitialization()
         if self.trees:
             self.decide()
+            self.keep_shallow()
             self.grow_successors(growing_step(self.seen, self.n_T))
             self.keep_within_bound()
 
@@ -298,20 +303,45 @@ class BoundaryForest:
         self.buffer = [w for w in self.buffer if w.arrival not in gone]
         stored = {a: example for a, example in self.stored.items() if a not in gone}
         for tree in self.all_trees:
-            before, tree.nodes = tree.nodes, []
-            for v in before:
-                if v.arrival not in gone and (v.parent is None or v.parent in tree.nodes):
-                    tree.nodes.append(v)
-            for v in tree.nodes:
-                v.children = [w for w in v.children if w in tree.nodes]
-            again = sorted(
-                v.arrival for v in before if v.arrival not in gone and v not in tree.nodes
-            )
-            n_known = 0
+            lost = {v for v in tree.nodes if v.arrival in gone}
+            again = sorted(v.arrival for v in self.split(tree, lost) if v not in lost)
             if not tree.nodes:
                 again = again or [min(stored)]
-                tree.nodes, n_known = [Node(*stored[again[0]], again[0])], 1
-            self.show(tree, again, stored, n_known)
+            self.show_again(tree, again, stored)
+
+    def split(self, tree: BoundaryTree, lost: Collection[Node]) -> list[Node]:
+        """Take nodes out of a tree, with what stands below them; return all of these."""
+        before, tree.nodes = tree.nodes, []
+        kept = set()
+        for v in before:
+            if v not in lost and (v.parent is None or v.parent in kept):
+                tree.nodes.append(v)
+                kept.add(v)
+        for v in tree.nodes:
+            v.children = [w for w in v.children if w in kept]
+        return [v for v in before if v not in kept]
+
+    def show_again(self, tree: BoundaryTree, order: list[int], examples: Examples) -> None:
+        """Let what is left of a tree learn these; the first is the root if nothing is."""
+        n_known = 0
+        if not tree.nodes:
+            x, c = examples[order[0]]
+            tree.nodes, n_known = [Node(x, c, order[0])], 1
+        self.show(tree, order, examples, n_known)
+
+    def keep_shallow(self) -> None:
+        """Where a tree has become a chain, its nodes again, in an order of the tree's own."""
+        if self.seen % DEPTH_PERIOD or not self.limits_depth:
+            return
+        for tree in self.all_trees:
+            chain = chain_below(tree.nodes, self.seen, self.max_samples)
+            if chain:
+                self.n_regrown += 1
+                again = {v.arrival: (v.x, v.c) for v in self.split(tree, chain)}
+                i, g = tree.place, tree.generation
+                self.show_again(
+                    tree, sorted(again, key=lambda a: (hash64(self.seed, i, g, a), a)), again
+                )
 
     # What the forest decides for itself, at 125 * 2^j arrivals
 
