@@ -190,3 +190,10 @@ def test_a_metric_that_calls_its_forest_is_refused():
         with pytest.raises(ValueError, match="must not call the forest"):
             index.partial_fit(X[30:33], ids=[100, 101, 102])
         assert index.fingerprint() == before
+
+
+def test_a_durable_forest_says_why_it_cannot_be_pickled(tmp_path):
+    with open_durable(tmp_path, BoundaryForestNeighbors(random_state=0)) as index:
+        for refused in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match="its model instead"):
+                refused(index)

@@ -244,6 +244,12 @@ class DurableForest:
         of_model = (name for name in dir(self.model) if not name.startswith("_"))
         return sorted({*super().__dir__(), *of_model})
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"a durable forest cannot be pickled or copied, because {self.path} is open here: "
+            "pickle or copy its model instead, or call save()"
+        )
+
     def __repr__(self) -> str:
         closed = ", closed" if self._closed else ""
         seen = f"{self.examples_seen:,} examples seen"
