@@ -11,6 +11,7 @@ import boundary_forest
 pytest.importorskip("ray")
 
 from boundary_forest import ray as on_cluster
+from boundary_forest.ray.actor_group import ActorLostError, PartialForest
 
 X, Y = load_digits(return_X_y=True)
 KINDS = {
@@ -82,6 +83,43 @@ def test_the_folder_has_nothing_of_what_is_forgotten(tmp_path, one_process):
     assert not holds()
     learn(spread, 300, 400)
     spread.close()
+
+
+def test_nothing_is_left_of_an_actor_that_died_while_it_wrote(tmp_path, one_process, monkeypatch):
+    _, spread = both("the paper's forest", checkpoint_dir=tmp_path)
+    learn(spread, 0, 300)
+    write, n_calls = PartialForest.save, iter(range(100))
+
+    def dies_at_first(self, path, identity):
+        if next(n_calls) > 0:
+            return write(self, path, identity)
+        (tmp_path / ".saving-0123456789abcdef.tmp").write_bytes(b"row 7")
+        raise ActorLostError([0])
+
+    monkeypatch.setattr(PartialForest, "save", dies_at_first)
+    spread.save_checkpoint()
+    gone = spread.kneighbors(X[:1], 1, return_distance=False)[0].tolist()
+    spread.forget(gone)
+    assert not list(tmp_path.glob(".saving-*"))
+    spread.close()
+
+
+def test_forget_fails_if_an_older_file_cannot_be_removed(tmp_path, one_process, monkeypatch):
+    _, spread = both("the paper's forest", checkpoint_dir=tmp_path)
+    learn(spread, 0, 300)
+    spread.save_checkpoint()
+
+    def fails(path, missing_ok=False):
+        raise PermissionError(f"{path} may not be removed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pathlib.Path.unlink", fails)
+        with pytest.raises(PermissionError, match="part-"):
+            spread.forget(spread.kneighbors(X[:1], 1, return_distance=False)[0].tolist())
+    spread.close()
+    again = on_cluster.BoundaryForestClassifier.from_checkpoint(tmp_path, n_actors=3, num_cpus=0.1)
+    assert len(list(tmp_path.glob("part-*"))) == 3
+    again.close()
 
 
 def test_a_folder_that_cannot_be_written_has_not_forgotten(tmp_path, one_process, monkeypatch):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import secrets
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -270,10 +270,11 @@ class Checkpoint:
         write_model(self.folder / DRIVER, document, arrays)
 
     def _remove_older(self, kept: set[str]) -> None:
+        """Remove all other parts, which may have what was forgotten; OSError if one stays."""
+        remove_unfinished(self.folder)  # of actors that died while they wrote
         for path in self.folder.glob("part-*.bf"):
             if path.name not in kept:
-                with suppress(OSError):
-                    path.unlink()
+                path.unlink(missing_ok=True)
 
     def _check(self) -> None:
         if self._is_broken:
