@@ -11,7 +11,7 @@ import typer
 from sklearn.datasets import load_digits
 
 from boundary_forest.cli.job import Job
-from boundary_forest.cli.options import finish
+from boundary_forest.cli.options import exit_with, finish
 from boundary_forest.cli.terminal import console_on
 from boundary_forest.session import SessionSettings
 
@@ -30,9 +30,8 @@ def demo(
     ] = False,
 ) -> None:
     """Predict and learn 1,797 handwritten digits one by one, and write a report."""
-    out.mkdir(parents=True, exist_ok=True)
     source, report, model = out / "digits.csv", out / "report.html", out / "model.bf"
-    _write_digits(source)
+    exit_with(lambda: _write_digits(source))
     command = f"boundary-forest stream {shlex.quote(str(source))} --target {TARGET} --scale none"
     command += f" --warmup {WARMUP} --report {shlex.quote(str(report))}"
     command += f" --save {shlex.quote(str(model))}"
@@ -49,8 +48,9 @@ def demo(
     )
 
 
-def _write_digits(path: Path) -> None:
+def _write_digits(path: Path) -> int:
     """Write images of 8 x 8 pixels, in an order in which the writers are mixed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -58,3 +58,4 @@ def _write_digits(path: Path) -> None:
         rows.writerow([*(f"pixel{i}" for i in range(X.shape[1])), TARGET])
         pixels, digits = X[order].astype(int).tolist(), y[order].tolist()
         rows.writerows([*row, digit] for row, digit in zip(pixels, digits, strict=True))
+    return 0

@@ -20,7 +20,7 @@ from boundary_forest.cli.index_io import (
     save_index,
 )
 from boundary_forest.cli.job import Job
-from boundary_forest.cli.terminal import console_on, stoppable
+from boundary_forest.cli.terminal import console_on, is_same_path, stoppable
 from boundary_forest.estimators.engine_constants import GRAPH
 from boundary_forest.estimators.metrics import canonical
 from boundary_forest.frames.vector_columns import VectorColumns
@@ -144,7 +144,7 @@ def index(
             added = forest.stats()["examples_stored"] - before
             if old is not None:
                 lines["added"] = f"{count(added)}, {count(adding.n - added)} replaced"
-                if into is not None and to.resolve() == into.resolve():
+                if into is not None and is_same_path(to, into):
                     old.check_unchanged()
             attachments = {} if old is None else old.attachments
             save_index(forest, to, rows.columns.names, attachments)

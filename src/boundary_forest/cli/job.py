@@ -19,6 +19,7 @@ from boundary_forest.cli.terminal import (
     StopSignal,
     console_on,
     discard_output,
+    is_same_path,
     naming_file,
     stoppable,
 )
@@ -84,7 +85,7 @@ class Job:
                 )
             if path is not None and path.is_dir():
                 raise StreamError(f"{option} {path}: this is a folder, not a file")
-        if self.save is not None and self.save.resolve() == Path(self.source).resolve():
+        if self.save is not None and is_same_path(self.save, self.source):
             raise StreamError(f"--save {self.save}: this file is the source")
 
 

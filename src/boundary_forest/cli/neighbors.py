@@ -17,7 +17,13 @@ from boundary_forest.cli.index_io import (
     VectorSource,
 )
 from boundary_forest.cli.prediction_file import csv_lines, json_text
-from boundary_forest.cli.terminal import console_on, discard_output, naming_file, stoppable
+from boundary_forest.cli.terminal import (
+    console_on,
+    discard_output,
+    is_same_path,
+    naming_file,
+    stoppable,
+)
 from boundary_forest.sources.row_batch import StreamError
 
 NEIGHBORS = 10
@@ -80,7 +86,7 @@ def neighbors(
             raise StreamError(
                 f"-k must be between 1 and {n_stored}, the number of vectors in {index}, got {k}"
             )
-        if output != "-" and Path(output).resolve() in (index.resolve(), Path(source).resolve()):
+        if output != "-" and (is_same_path(output, index) or is_same_path(output, source)):
             raise StreamError(f"--output {output}: this file is an input, and would be overwritten")
         with ExitStack() as stack:
             stopped = stack.enter_context(stoppable())

@@ -93,6 +93,12 @@ def discard_output() -> None:
         os.close(null)
 
 
+def is_same_path(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """Return whether two paths lead to one place, where there need not be anything yet."""
+    # Path.resolve() raises RuntimeError if links go round in a circle; opening it tells more.
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
 @contextmanager
 def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
     """Put the file's name into errors of the system that do not have it, such as of a full disk."""

@@ -181,7 +181,7 @@ def _reader(path: str, stopped: Callable[[], bool]) -> Iterator[Callable[[], byt
     if path == "-":
         yield _pipe_reader(sys.stdin.fileno(), stopped)
         return
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=_without_waiting) as file:
         if is_pipe(path):
             yield _pipe_reader(file.fileno(), stopped)
         elif file.peek(2).startswith(_GZIP):
@@ -189,6 +189,11 @@ def _reader(path: str, stopped: Callable[[], bool]) -> Iterator[Callable[[], byt
                 yield lambda: content.read(BLOCK_BYTES)
         else:
             yield lambda: file.read(BLOCK_BYTES)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a named pipe before anybody writes to it, so that a session can be stopped meanwhile."""
+    return os.open(path, flags | os.O_NONBLOCK if is_pipe(path) else flags)
 
 
 def _pipe_reader(descriptor: int, stopped: Callable[[], bool]) -> Callable[[], bytes]:
