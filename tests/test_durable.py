@@ -62,7 +62,7 @@ def test_a_crash_between_a_snapshot_and_emptying_the_journal_learns_nothing_twic
     task = classification
     with open_durable(tmp_path / "f", task.forest()) as forest:
         forest.partial_fit(task.X, task.y)
-        monkeypatch.setattr(forest._journal, "forget", lambda number: None)
+        monkeypatch.setattr(forest._journal, "drop_until", lambda number: None)
         forest.snapshot()
         left = after_a_crash(tmp_path / "f", tmp_path / "crash")
     with open_durable(left) as again:

@@ -200,7 +200,7 @@ def test_a_crash_after_the_snapshot_leaves_nothing_once_the_folder_is_opened(tmp
     durable.partial_fit(X, y, ids=ids)
     known = int(durable.model.fitted.engine.snapshot().state()["ids"][0])
     with monkeypatch.context() as patch:
-        patch.setattr("boundary_forest.durable.journal.Journal.forget", _crash)
+        patch.setattr("boundary_forest.durable.journal.Journal.drop_until", _crash)
         with pytest.raises(KeyboardInterrupt):
             durable.forget([known])
     with open_durable(tmp_path) as again:

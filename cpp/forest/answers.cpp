@@ -27,8 +27,9 @@ RowAnswers::RowAnswers(const Setup& setup, const ExampleStore& store, std::span<
                        std::pmr::memory_resource* memory)
     : distances_(distances_of(v, setup.d(), memory)),
       labels_(labels_of(v, store, memory)),
-      closest_(setup.params.estimator == Estimator::nearest ? store.label(nearest(v, store).example)
-                                                            : nullptr) {}
+      closest_(setup.params.estimator == Estimator::nearest
+                   ? store.label(closest_answer(v, store).example)
+                   : nullptr) {}
 
 void Answers::put(const AnswerRequest& request, const Ballot& ballot, std::size_t row,
                   std::span<const Leaf> v) const {
@@ -79,7 +80,7 @@ std::pmr::vector<Vote> Answers::E_vote(std::span<const Leaf> v, const Ballot& ba
 
 void Answers::E_label(std::span<const Leaf> v, const Ballot& ballot, std::span<double> out) const {
   if (setup_.params.estimator == Estimator::nearest) {
-    std::copy_n(store_.label(nearest(v, store_).example), out.size(), out.begin());
+    std::copy_n(store_.label(closest_answer(v, store_).example), out.size(), out.begin());
     return;
   }
   StackMemory memory;
@@ -93,7 +94,7 @@ std::pmr::vector<double> Answers::shares(std::span<const Leaf> v, const Ballot& 
   std::pmr::vector<double> weights = distances_of(v, setup_.d(), memory);
   if (setup_.params.estimator ==
       Estimator::nearest) {  // the closest is put at 0, and decides alone
-    const Slot closest = nearest(v, store_).example;
+    const Slot closest = closest_answer(v, store_).example;
     for (std::size_t i = 0; i < v.size(); ++i)
       weights[i] = static_cast<double>(v[i].example != closest);
   }

@@ -100,7 +100,7 @@ void NeighborSearch::for_each_nearest(const RowsView& rows, const SearchPlan& pl
   queries_.for_each_row(rows, run, version, cost,
                         [&](std::size_t row, const Position& y, std::span<Leaf> v) {
                           if (!are_alike(version)) measure_alike(y, version, v, cost);
-                          f(row, nearest(v, store_));
+                          f(row, closest_answer(v, store_));
                         });
 }
 

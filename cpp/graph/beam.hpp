@@ -2,7 +2,7 @@
 // which of them it has gone on from. Of those that may be returned it keeps `least` at any rate, and up to
 // `most` of those that are at most `factor` times as far as the n-th nearest. Others (forgotten, or not
 // allowed) stand between them, to be passed through, and what lies beyond is dropped. So the outcome does not
-// depend on the order in which examples are offered.
+// depend on the order in which examples are offered. The search ends when every kept entry was expanded.
 #pragma once
 
 #include <algorithm>
@@ -88,7 +88,7 @@ class Beam {
     return reduced != other.reduced ? reduced < other.reduced : slot < other.slot;
   }
 
-  // The last one, if so many before it may be returned.
+  // Whether an entry at this distance is dropped, with n_before returnable ones before it.
   bool is_beyond(double reduced, std::size_t n_before) const {
     return n_before >= (reduced > bound_ ? width_.least : width_.most);
   }

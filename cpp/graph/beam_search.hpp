@@ -38,7 +38,8 @@ class BeamSearch {
     offer(scratch_.visited.meet(1, end_, [&](std::size_t) { return slot; }));
   }
 
-  // From what a descent of the tree compares, as far as children are closer.
+  // From what a descent of the tree compares, as far as children are closer. Deliberately not BTQuery: ties go
+  // to the lower slot, as in all of the search, and every example that is compared is offered.
   void start_by_descent(const BoundaryTree& tree, NodeId n_nodes) {
     NodeId v = 0;
     Leaf at_v = offer(scratch_.visited.meet(1, end_, [&](std::size_t) { return tree.example(0); }));

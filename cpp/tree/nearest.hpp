@@ -1,4 +1,4 @@
-// argmin over candidates, ties by priority: the rule by which every descent moves on.
+// argmin over candidates, ties by priority: the rule by which every BTQuery moves on.
 //
 // The winner is the least (reduced distance, priority), priority = hash64(seed, tree, key, arrival
 // number). The key is the query's fingerprint, so that asking a row again takes the path that

@@ -155,7 +155,7 @@ inline void shepard_mean(Labels labels, std::span<const double> weights, double 
 }
 
 // Retrieval: the closest of the locally closest examples, the earliest among equals.
-inline const Leaf& nearest(std::span<const Leaf> v, const ExampleStore& store) {
+inline const Leaf& closest_answer(std::span<const Leaf> v, const ExampleStore& store) {
   return *std::min_element(v.begin(), v.end(), ranked_by(arrival_in(store)));
 }
 

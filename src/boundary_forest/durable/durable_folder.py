@@ -124,7 +124,7 @@ def open_durable(
         if identity != journal.identity:
             raise JournalError(f"{journal.path} does not belong to {SNAPSHOT}")
         taken_back = journal.take_back_last(included) if redo else None
-        journal.forget_included(included)
+        journal.drop_included(included)
         for recorded in journal.after(included):
             _learn_again(forest, recorded, journal.path, with_functions=bool(functions))
         return DurableForest(

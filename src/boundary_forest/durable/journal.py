@@ -297,7 +297,7 @@ class Journal:
         with self._database.transaction():
             self._database.rows("INSERT OR REPLACE INTO notes VALUES (?, ?)", self.last, note)
 
-    def forget(self, number: int) -> None:
+    def drop_until(self, number: int) -> None:
         """Remove what a snapshot made needless.
 
         Parameters
@@ -311,7 +311,7 @@ class Journal:
             self._database.empty_log()
             self._count(self._read())
 
-    def forget_included(self, number: int) -> None:
+    def drop_included(self, number: int) -> None:
         """Remove what a snapshot made needless, if a crash came before that was done.
 
         Parameters
@@ -320,7 +320,7 @@ class Journal:
             The last operation that it includes.
         """
         if self._database.rows("SELECT 1 FROM operations WHERE number <= ? LIMIT 1", number):
-            self.forget(number)
+            self.drop_until(number)
 
     # Reading
 

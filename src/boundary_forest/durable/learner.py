@@ -277,7 +277,7 @@ class DurableForest:
     def _write_snapshot(self, captured: tuple[int, Any]) -> None:
         last, contents = captured
         write_model(self.path / SNAPSHOT, *contents)
-        self._journal.forget(last)
+        self._journal.drop_until(last)
 
     def close(self) -> None:
         """Close the folder, so that others can open it; everything learned is kept."""

@@ -251,7 +251,7 @@ class Checkpoint:
             included, trees, [str(self.folder / name) for name in files], driver
         )
         engine.is_ahead = False
-        self._journal.forget(included)
+        self._journal.drop_until(included)
         self._remove_older(set(files))
 
     def _document(self, name: str, parameters: dict[str, Any], seed: int) -> dict[str, Any]:
@@ -314,10 +314,10 @@ class Checkpoint:
             where = f"{self._journal.path}: operation {operation.number}"
             yield unpacked(recorded.contents, operation.first, where).head(recorded.kept)
 
-    def forget_included(self) -> None:
+    def drop_included(self) -> None:
         """Remove from the journal what the snapshot made needless, if a crash came before."""
         if self.latest is not None:
-            self._journal.forget_included(self.latest.included)
+            self._journal.drop_included(self.latest.included)
             self._remove_older({Path(path).name for path in self.latest.parts})
 
 
@@ -368,7 +368,7 @@ def opened(
         if document["parts"] is None:
             return OpenedCheckpoint(parameters)
         checkpoint.latest = _read_snapshot(file, checkpoint.folder)
-        checkpoint.forget_included()
+        checkpoint.drop_included()
         in_use = {**parameters, **document["in_use"]}
         columns = {column: read_column(file, column) for column in document["columns"]}
         settings = ForestSettings.of(
