@@ -185,7 +185,7 @@ def test_a_folder_that_could_not_be_written_has_not_forgotten(tmp_path, monkeypa
             raise OSError(28, "No space left on device")
 
         with monkeypatch.context() as patch:
-            patch.setattr("boundary_forest.durable.learner.write_model", full)
+            patch.setattr("boundary_forest.durable.durable_forest.write_model", full)
             with pytest.raises(OSError, match="No space left"):
                 durable.forget(known)
     with open_durable(tmp_path) as durable:

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from boundary_forest.durable.durable_forest import JOURNAL, RECORD, SNAPSHOT, DurableForest
 from boundary_forest.durable.journal import Journal, Recorded
-from boundary_forest.durable.learner import JOURNAL, RECORD, SNAPSHOT, DurableForest
 from boundary_forest.durable.locking import FolderLock, reserve
 from boundary_forest.durable.operations import ERASE, REPLACE
 from boundary_forest.durable.packing import unpacked

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from boundary_forest.durable import FolderLock, open_durable, reserve
-from boundary_forest.durable.learner import SNAPSHOT
+from boundary_forest.durable.durable_forest import SNAPSHOT
 from boundary_forest.files.loading import load
 from boundary_forest.files.restoring import FRAME
 from boundary_forest.frames.model import FrameModel
