@@ -119,7 +119,11 @@ def as_they_are(X: Array) -> Array:
 
 def forest(threads: int, seed: int) -> BoundaryForestClassifier:
     return BoundaryForestClassifier(
-        n_estimators=N_ESTIMATORS, max_children=MAX_CHILDREN, n_jobs=threads, random_state=seed
+        shuffle=False,
+        n_estimators=N_ESTIMATORS,
+        max_children=MAX_CHILDREN,
+        n_jobs=threads,
+        random_state=seed,
     )
 
 

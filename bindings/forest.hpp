@@ -80,6 +80,7 @@ class Forest {
   // The numbers of the ids that are not known; then nothing is forgotten.
   std::vector<std::size_t> forget(const nb::object& ids, std::size_t n_jobs, bool erase);
   nb::object classes_without(const nb::object& ids);
+  nb::tuple named(const nb::object& ids);
   // Removes what was forgotten and what searches still pass through.
   void erase_forgotten(std::size_t n_jobs);
   std::size_t n_forgotten();

@@ -98,6 +98,19 @@ nb::object Forest::classes_without(const nb::object& ids) {
   return to_numpy(std::move(codes), {n});
 }
 
+nb::tuple Forest::named(const nb::object& ids) {
+  const std::shared_ptr<BoundaryForest> forest = forest_;
+  const Params& params = forest->params();
+  const Ids names = ids_from(ids);
+  if (names.size() > 0 && names.kind() != params.ids)
+    throw std::invalid_argument("ids must be of the forest's kind");
+  std::vector<std::uint8_t> is_known;
+  Examples found = without_gil([&] { return forest->named(names, is_known); });
+  return nb::make_tuple(
+      to_numpy(std::move(is_known), {names.size()}),
+      positions_to_numpy(std::move(found.positions), params.element_type, params.n_features));
+}
+
 void Forest::erase_forgotten(std::size_t n_jobs) {
   without_gil([&, forest = forest_] {
     if (forest->n_marked() > 0) become(rebuilt(*forest, forest->without_marked(run_with(n_jobs))));
@@ -170,6 +183,10 @@ void bind_learning(nb::class_<Forest>& forest) {
                "def classes_without(self, ids: numpy.typing.NDArray[numpy.int64] | list[str]) -> "
                "numpy.typing.NDArray[numpy.uint32]"),
            "Return the codes of classes that stored or windowed examples other than these have.")
+      .def("named", &Forest::named, "ids"_a,
+           nb::sig("def named(self, ids: numpy.typing.NDArray[numpy.int64] | list[str]) -> "
+                   "tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[typing.Any]]"),
+           "Return whether a stored example has each of these ids, and the rows of those that do.")
       .def("erase_forgotten", &Forest::erase_forgotten, "n_jobs"_a,
            "Erase the examples that were forgotten and that searches of a graph still go by.")
       .def_prop_ro("n_forgotten", &Forest::n_forgotten, "How many these are.")

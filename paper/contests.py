@@ -29,7 +29,10 @@ def learner(name: str, seed: int) -> Any:
     """Return an unfitted learner by its name in the tables."""
     if name in ("BF", "OBF", CORES):
         return BoundaryForestClassifier(
-            offline=name == "OBF", n_jobs=cpu_count() if name == CORES else 1, random_state=seed
+            shuffle=False,
+            offline=name == "OBF",
+            n_jobs=cpu_count() if name == CORES else 1,
+            random_state=seed,
         )
     if name.startswith("RF") or name == "R-kd":
         return make(name, random_state=seed)

@@ -11,7 +11,7 @@ from paper.context import Context
 def classifier(context: Context, **params: Any) -> BoundaryForestClassifier:
     """BF: 50 trees of at most 50 children a node, unless ``params`` say otherwise."""
     return BoundaryForestClassifier(
-        **{"n_jobs": context.n_jobs, "random_state": context.seed, **params}
+        shuffle=False, **{"n_jobs": context.n_jobs, "random_state": context.seed, **params}
     )
 
 

@@ -53,7 +53,7 @@ def test_a_value_that_is_no_choice_is_refused_with_the_choices(told, tmp_path):
     source = write(numbers_table(50), tmp_path / "rows.csv")
     code, _, error = told("stream", source, "--target", "y", "--metric", "taxi")
     assert code == 2
-    assert "must be one of canberra, chebyshev, cosine" in error
+    assert "must be one of angular, canberra, chebyshev, cosine" in error
 
 
 def test_the_package_is_a_command_too():

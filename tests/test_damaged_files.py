@@ -148,6 +148,16 @@ WRONG = {
     "no forest": ("classes", document([], "forest"), "document: its forest"),
     "no seed": ("classes", document(-1, "forest", "seed"), "document: seed must"),
     "fewer seen": ("classes", document(3, "forest", "seen"), "arrivals exceeds"),
+    "an order that is none": (
+        "classes",
+        document([3], "forest", "order"),
+        "document: order must be",
+    ),
+    "more learned than there were": (
+        "classes",
+        document([3, 4], "forest", "order"),
+        "document: order must not",
+    ),
     "more seen": ("neighbors", document(10**6, "forest", "seen"), "arrivals has fewer"),
     "endlessly many seen": ("neighbors", document(2**60, "forest", "seen"), "document: seen must"),
     "endlessly many classes": ("classes", document(2**31, "forest", "n_classes"), "classes"),

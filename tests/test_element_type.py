@@ -47,7 +47,7 @@ def test_the_first_batchs_dtype_decides(task, dtype, method):
     (X,) = on(dtype, task.X)
     kept = getattr(task.forest(), method)(X, task.y).fingerprint()
     given = {
-        stored: task.forest(dtype=stored).fit(X.astype(stored), task.y).fingerprint()
+        stored: getattr(task.forest(dtype=stored), method)(X.astype(stored), task.y).fingerprint()
         for stored in ELEMENT_TYPES
     }
     assert len(set(given.values())) == 5

@@ -35,21 +35,29 @@ def diabetes():
 
 @pytest.mark.parametrize(
     ("offline", "floor"),
-    [(False, 0.92), (True, 0.95)],  # seen over 4 seeds: 0.938 to 0.943, and 0.965 to 0.968
+    [(False, 0.92), (True, 0.95)],  # seen over 4 seeds: 0.946 to 0.967, and 0.965 to 0.970
 )
 def test_digits_are_told_apart(digits, offline, floor):
     X, y, X_test, y_test = digits
     forest = BoundaryForestClassifier(n_estimators=20, offline=offline, random_state=0).fit(X, y)
     assert forest.score(X_test, y_test) > floor
     assert forest.score(X_test, y_test) == accuracy_score(y_test, forest.predict(X_test))
-    assert forest.score(X, y) > 0.99  # seen: 0.9975 to 0.9992
+    assert forest.score(X, y) > 0.99  # seen: 1.0
 
 
-@pytest.mark.parametrize("epsilon", ["auto", 0.0, 10.0])  # seen over 4 seeds: 0.434 to 0.466
-def test_diabetes_is_told_as_well_as_by_five_nearest_neighbours(diabetes, epsilon):
+@pytest.mark.parametrize("epsilon", ["auto", 0.0, 10.0])
+@pytest.mark.parametrize(
+    ("shuffle", "floor"),
+    # Seen over 4 seeds: 0.434 to 0.466, and 0.384 to 0.407. The order given is a lucky one: in
+    # each of 20 others, with epsilon "auto", 0.353 to 0.457 were seen, 0.413 on average.
+    [(False, 0.40), (True, 0.36)],
+)
+def test_diabetes_is_told_about_as_well_as_by_five_nearest_neighbours(
+    diabetes, epsilon, shuffle, floor
+):
     X, y, X_test, y_test = diabetes
-    forest = BoundaryForestRegressor(epsilon=epsilon, random_state=0).fit(X, y)
-    assert forest.score(X_test, y_test) > 0.40  # 5-NN: 0.427
+    forest = BoundaryForestRegressor(epsilon=epsilon, shuffle=shuffle, random_state=0).fit(X, y)
+    assert forest.score(X_test, y_test) > floor  # 5-NN: 0.427
     assert forest.score(X_test, y_test) == r2_score(y_test, forest.predict(X_test))
 
 
@@ -154,7 +162,7 @@ def test_classes_names_classes_whose_examples_have_not_come(classification):
     X, y, queries = classification.X, classification.y, classification.queries
     forest = classification.forest().partial_fit(X, y, classes=[4, -1, 0, 1, 2])
     assert forest.classes_.tolist() == [-1, 0, 1, 2, 4]
-    shares, plain = forest.predict_proba(queries), classification.taught()
+    shares, plain = forest.predict_proba(queries), classification.taught(shuffle=False)
     assert (shares[:, [0, 4]] == 0).all()
     assert shares[:, 1:4].tolist() == plain.predict_proba(queries).tolist()
     assert forest.fingerprint() == plain.fingerprint()
@@ -190,7 +198,7 @@ def stored(y, X=None, **params):
     """Which examples a single tree keeps, by arrival number."""
     X = np.arange(float(len(y))) if X is None else np.array(X)
     forest = BoundaryForestRegressor(n_estimators=1, random_state=0, **params)
-    forest.fit(X[:, None], y)
+    forest.partial_fit(X[:, None], y)
     n = forest.stats()["examples_stored"]
     return sorted(forest.kneighbors([[0.0]], n, return_distance=False)[0].tolist())
 
@@ -255,9 +263,10 @@ def test_fit_twice_forgets(task):
 
 def test_partial_fit_goes_on_where_fit_ended(task):
     X, y = np.concatenate([task.X, task.X_more]), np.concatenate([task.y, task.y_more])
-    forest = task.taught().partial_fit(task.X_more, task.y_more)
+    in_order = {"shuffle": False} if hasattr(task.forest(), "shuffle") else {}
+    forest = task.taught(**in_order).partial_fit(task.X_more, task.y_more)
     assert forest.stats()["examples_seen"] == 80
-    assert forest.fingerprint() == task.forest().fit(X, y).fingerprint()
+    assert forest.fingerprint() == task.forest().partial_fit(X, y).fingerprint()
 
 
 @pytest.mark.parametrize("n", [1, 3, 40])
@@ -282,7 +291,7 @@ def test_after_an_offline_fit_learning_goes_on_online(task):
 
 def test_offline_concerns_fit_alone(task):
     forest = task.forest(offline=True).partial_fit(task.X, task.y)
-    assert forest.fingerprint() == task.taught().fingerprint()
+    assert forest.fingerprint() == task.forest().partial_fit(task.X, task.y).fingerprint()
 
 
 def test_clone_has_the_parameters_and_none_of_the_examples(task):

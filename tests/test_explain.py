@@ -114,7 +114,7 @@ def test_an_explanation_has_a_path_for_each_tree_and_goes_into_json(asked):
 
 
 def test_an_exact_match_decides_alone_and_with_full_confidence(classification):
-    forest = classification.taught(n_estimators=9)
+    forest = classification.taught(n_estimators=9, shuffle=False)
     row = int(forest.apply(classification.X[-1:])[0, 0])
     explanation = forest.explain(classification.X[row])
     assert explanation.answer == classification.y[row]

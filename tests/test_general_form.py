@@ -44,7 +44,7 @@ def test_classification_is_a_special_case_with_indicator_vectors(data):
 
 def test_retrieval_is_a_special_case(data):
     X, y = data
-    general = BoundaryForest(label_metric="always", estimator="nearest", **SMALL).fit(X, y)
+    general = BoundaryForest(label_metric="always", estimator="nearest", **SMALL).partial_fit(X, y)
     index = BoundaryForestNeighbors(**SMALL, search="paper").fit(X)
     assert trees_of(general) == trees_of(index)
     nearest = index.kneighbors(X[:50] + 0.3, 1, return_distance=False)[:, 0]

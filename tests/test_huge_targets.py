@@ -71,8 +71,8 @@ def test_a_small_output_beside_a_huge_constant_one_still_sets_the_threshold():
 def test_a_saved_forest_of_huge_targets_continues_as_it_would_have(tmp_path):
     X, y = stream()
     y = y[:, 0] * LARGEST
-    whole = BoundaryForestRegressor(n_estimators=5, random_state=0).fit(X, y)
-    first = BoundaryForestRegressor(n_estimators=5, random_state=0).fit(X[:99], y[:99])
+    whole = BoundaryForestRegressor(n_estimators=5, random_state=0).partial_fit(X, y)
+    first = BoundaryForestRegressor(n_estimators=5, random_state=0).partial_fit(X[:99], y[:99])
     first.save(tmp_path / "f.bf")
     rest = boundary_forest.load(tmp_path / "f.bf").partial_fit(X[99:], y[99:])
     assert rest.fingerprint() == whole.fingerprint()
@@ -83,7 +83,7 @@ def test_the_reference_builds_the_same_forest_of_huge_targets():
     X, y = stream(n=120, outputs=2)
     y = y * [LARGEST, 1e200]
     y[:40] /= 1e308  # so that the units change on the way
-    forest = BoundaryForest(n_estimators=4, random_state=3, epsilon="auto").fit(X, y)
+    forest = BoundaryForest(n_estimators=4, random_state=3, epsilon="auto").partial_fit(X, y)
     oracle = reference.BoundaryForest(n_T=4, epsilon=None, seed=3)
     for x, c in zip(X, y, strict=True):
         oracle.BFTrain(x, c)

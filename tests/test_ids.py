@@ -44,7 +44,8 @@ def test_ids_follow_examples_one_by_one_and_through_a_pickle(task, name):
         forest.partial_fit([x], [y], ids=name(np.array([i])))
         if i % 10 == 0:
             forest = pickle.loads(pickle.dumps(forest))
-    arrivals = task.taught().kneighbors(task.queries, 3, return_distance=False)
+    whole = task.forest().partial_fit(task.X, task.y)
+    arrivals = whole.kneighbors(task.queries, 3, return_distance=False)
     named = forest.kneighbors(task.queries, 3, return_distance=False)
     assert named.tolist() == [name(row).tolist() for row in arrivals]
 

@@ -156,7 +156,7 @@ def test_the_order_of_classes_changes_nothing():
     plain = taught("classify")
     declared = forest("classify").partial_fit(X[:N], y[:N], classes=["mid", "low", "zz", "high"])
     assert declared.fingerprint() == plain.fingerprint()
-    renamed = forest("classify").fit(X[:N], np.char.replace(y[:N], "low", "zzz"))
+    renamed = forest("classify").partial_fit(X[:N], np.char.replace(y[:N], "low", "zzz"))
     assert renamed.apply(X[N:]).tolist() == plain.apply(X[N:]).tolist()
     assert renamed.feature_weights_.tolist() == plain.feature_weights_.tolist()
     shares, others = renamed.predict_proba(X[N:]), plain.predict_proba(X[N:])

@@ -60,7 +60,7 @@ def test_a_model_is_the_estimator_of_the_same_setting(kind, width):
     X, y = stream(width=width)
     model = learned(kind.for_tables(seed=3, n_estimators=20), X, y)
     twin = getattr(boundary_forest, kind.__name__).for_tables(random_state=3, n_estimators=20)
-    twin.fit(X, y)
+    twin.partial_fit(X, y)
     queries, _ = stream(100, width, seed=1)
     assert [model.predict_one(x) for x in dicts(queries)] == twin.predict(queries).tolist()
     assert list(model.feature_weights_.values()) == twin.feature_weights_.tolist()

@@ -200,7 +200,8 @@ def test_a_durable_forest_is_reopened_with_its_type(tmp_path, dtype):
         learner.partial_fit(X[:120], y[:120])
         learner.partial_fit(X[120:].astype(np.float64), y[120:])
     with open_durable(tmp_path / "forest") as learner:
-        plain = BoundaryForestClassifier(n_estimators=4, dtype=dtype, random_state=0).fit(X, y)
+        plain = BoundaryForestClassifier(n_estimators=4, dtype=dtype, random_state=0)
+        plain.partial_fit(X, y)
         assert learner.fingerprint() == plain.fingerprint()
 
 

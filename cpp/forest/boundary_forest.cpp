@@ -60,6 +60,20 @@ void BoundaryForest::check_ids(const Ids& ids, bool may_be_known) {
   store_.ids().check_new(ids, may_be_known);
 }
 
+Examples BoundaryForest::named(const Ids& ids, std::vector<std::uint8_t>& is_known) {
+  std::unique_lock lock = draft_.hold_newest();
+  const Reading reading(publication_);
+  std::vector<Slot> slots;
+  is_known.assign(ids.size(), 0);
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    if (const Slot slot = store_.ids().find(ids, i); slot != nothing) {
+      is_known[i] = 1;
+      slots.push_back(slot);
+    }
+  lock.unlock();
+  return examples_at(store_, slots);
+}
+
 std::vector<std::uint32_t> BoundaryForest::classes_without(const Ids& ids) {
   return learner_.deletion().classes_without(ids);
 }

@@ -89,6 +89,9 @@ class BoundaryForest : private Forkable {
   // Throws std::invalid_argument if ids occur twice or, unless they may, already name a stored example.
   void check_ids(const Ids& ids, bool may_be_known = false);
 
+  // Of each of these ids, whether a stored example has it; and those examples, in the order of the ids.
+  Examples named(const Ids& ids, std::vector<std::uint8_t>& is_known);
+
   // See Deletion. Where there is a graph, examples are marked: n_marked() says how many are.
   Forgetting forget(const Ids& ids, const Run& run, bool erases = false);
   State without_marked(const Run& run);

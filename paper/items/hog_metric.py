@@ -78,7 +78,11 @@ def held_out(data: Task, most: int) -> Task:
 def error_of(data: Task, kind: Hog | None, context: Context) -> dict[str, Any]:
     """Return the per cent wrong and the number of features; None stands for raw pixels."""
     forest = BoundaryForestClassifier(
-        n_estimators=N_TREES, max_children=K, n_jobs=context.n_jobs, random_state=context.seed
+        shuffle=False,
+        n_estimators=N_TREES,
+        max_children=K,
+        n_jobs=context.n_jobs,
+        random_state=context.seed,
     )
 
     def seen(X: NDArray[Any]) -> NDArray[Any]:

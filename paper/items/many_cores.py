@@ -63,7 +63,7 @@ def run(context: Context) -> Result:
     stream = streams.hypercube(context, 100, n // 10)
 
     def classifier(cores: int) -> Any:
-        return BoundaryForestClassifier(n_jobs=cores, random_state=context.seed)
+        return BoundaryForestClassifier(n_jobs=cores, random_state=context.seed, shuffle=False)
 
     def index(cores: int) -> Any:
         return BoundaryForestNeighbors(

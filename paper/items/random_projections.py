@@ -61,7 +61,11 @@ def projection(D: int, d: int, seed: int) -> NDArray[np.float32]:
 def once(of: Task, d: int | None, seed: int, context: Context) -> dict[str, float]:
     """Return error, seconds, and comparisons per query and tree; d = None is unprojected."""
     forest = BoundaryForestClassifier(
-        n_estimators=N_TREES, max_children=K, n_jobs=context.n_jobs, random_state=context.seed
+        shuffle=False,
+        n_estimators=N_TREES,
+        max_children=K,
+        n_jobs=context.n_jobs,
+        random_state=context.seed,
     )
     matrix = None if d is None else projection(of.X_train.shape[1], d, seed)
 

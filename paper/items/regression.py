@@ -96,6 +96,7 @@ def forest_of(of: Problem, kind: Forest, context: Context) -> dict[str, float]:
     n_trees, epsilon, offline = kind
     threshold = epsilon if isinstance(epsilon, str) else epsilon * float(of.y_train.std())
     forest = BoundaryForestRegressor(
+        shuffle=False,
         n_estimators=n_trees,
         max_children=K,
         epsilon=threshold,

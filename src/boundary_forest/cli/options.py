@@ -32,7 +32,7 @@ from boundary_forest.sources.row_batch import StreamError
 
 _NAME = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>[^,\s](?:[^,]*[^,\s])?))\s*(?:,|$)')
 _INDEX_METRICS = sorted({*METRICS, *ALIASES} - {"minkowski"})
-_METRICS = [name for name in _INDEX_METRICS if name != "inner_product"]
+_METRICS = [name for name in _INDEX_METRICS if canonical(name) != "inner_product"]
 
 
 def _one_of(*allowed: str, **more: Any) -> Any:

@@ -28,6 +28,7 @@ ADAPTIVE_CONSTRAINTS: dict[str, list[Any]] = {
     "feature_weights": ["array-like", StrOptions({"learned"}), None],
     "max_samples": [Interval(RealNotInt, 0, 1, closed="right"), None],
     "weights": [StrOptions(set(VOTE_WEIGHTS))],
+    "shuffle": ["boolean"],
 }
 
 STREAM_CONSTRAINTS: dict[str, list[Any]] = {
@@ -111,7 +112,7 @@ class StreamsMixin:
 
         Half of its trees have an unlimited lifetime, the others one of 16 to 4,096 examples. It
         learns feature weights from the latest examples, and weights trees by their recent accuracy.
-        One setting serves all streams.
+        Its ``fit`` keeps the order of the rows. One setting serves all streams.
 
         Parameters
         ----------
@@ -124,7 +125,7 @@ class StreamsMixin:
         >>> BoundaryForestClassifier.for_streams(random_state=0).forgetting
         'auto'
         """
-        return cls(**{**FOR_STREAMS, **overrides})
+        return cls(**{**FOR_STREAMS, "shuffle": False, **overrides})
 
 
 def importances_of(

@@ -32,7 +32,7 @@ from boundary_forest.estimators.metrics import ALIASES, engine_metric
 from boundary_forest.estimators.queries import QueryMixin
 
 # Of this process and this estimator alone: copies begin without them.
-_NOT_COPIED = ("_fitted", "_recorder", "_learning_lock")
+_NOT_COPIED = ("_fitted", "_recorder", "_learning_lock", "_runs")
 
 
 PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {

@@ -71,6 +71,10 @@ class BoundaryForestClassifier(
     max_stored : int or None, default=None
         The maximum number of stored examples, at least 4 per tree. When it is nearly reached, the
         tree with the oldest example is rebuilt from the newer half of its examples. None: no limit.
+    shuffle : bool, default=True
+        Whether ``fit`` learns its rows in an order drawn from the seed, so that rows sorted by
+        class or target do no harm. With False, ``fit`` is ``partial_fit`` from nothing. Rows keep
+        their numbers either way. With ``offline=True`` it has no effect.
 
     Attributes
     ----------
@@ -138,6 +142,7 @@ class BoundaryForestClassifier(
         weights: str = "distance",
         forgetting: Any = None,
         max_stored: int | None = None,
+        shuffle: bool = True,
     ) -> None:
         super().__init__(
             n_estimators=n_estimators,
@@ -154,6 +159,7 @@ class BoundaryForestClassifier(
         self.weights = weights
         self.forgetting = forgetting
         self.max_stored = max_stored
+        self.shuffle = shuffle
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -167,7 +173,7 @@ class BoundaryForestClassifier(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training vectors, in the order in which they are learned.
+            Training vectors; ``shuffle`` says in which order they are learned.
         y : array-like of shape (n_samples,)
             Their classes.
         ids : array-like of shape (n_samples,) or None, default=None
@@ -185,7 +191,7 @@ class BoundaryForestClassifier(
         >>> forest.score([[1], [8]], ["a", "b"])
         1.0
         """
-        self._learn(LearningCall(X, y, ids, reset=True))
+        self._learn(LearningCall(X, y, ids, reset=True, shuffle=self.shuffle))
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, *, ids: Any = None) -> Self:

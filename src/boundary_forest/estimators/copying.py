@@ -95,6 +95,8 @@ def fingerprint_of(fitted: Fitted) -> str:
     params = fitted.settings.metric_params or {}
     settings["metric_params"] = sorted((key, plain(value)) for key, value in params.items())
     del settings["ids"]  # names of the user's own change no answer
+    if not settings["order"][0]:
+        del settings["order"]
     for name, value in settings.pop("adaptive").items():
         if value != LATER_PARAMETERS[name]:  # the paper's forest keeps the hash that it had
             settings[name] = value

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.estimators.labels import LabelPolicy
+from boundary_forest.estimators.fitted import Fitted
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Ends:
     decode: Callable[[NDArray[np.float64]], NDArray[Any]]
 
     @classmethod
-    def of_engine(cls, found: tuple[Any, ...], labels: LabelPolicy) -> Ends:
-        """Return the arrays that the engine gave, in the words of a policy of labels."""
+    def of_engine(cls, found: tuple[Any, ...], fitted: Fitted) -> Ends:
+        """Return the arrays that the engine of a fitted forest gave."""
         arrivals, vectors, distances, weights = found
-        return cls(arrivals.astype(np.int64), distances, weights, vectors, labels.answers)
+        return cls(fitted.rows(arrivals), distances, weights, vectors, fitted.labels.answers)
 
     @property
     def labels(self) -> NDArray[Any]:

@@ -221,8 +221,8 @@ class Explanation:
         >>> forest = BoundaryForestClassifier(n_estimators=2, random_state=0)
         >>> forest = forest.fit([[0], [9], [5]], ["a", "b", "a"])
         >>> print(forest.explain([8]).paths())
-        tree   0, weight 0.500: #0 'a' at 8 > #1 'b' at 1
-        tree   1, weight 0.500: #1 'b' at 1
+        tree   0, weight 0.500: #2 'a' at 3 > #1 'b' at 1
+        tree   1, weight 0.500: #0 'a' at 8 > #1 'b' at 1
         """
         lines = []
         for index, tree in enumerate(self.trees):
@@ -258,7 +258,7 @@ def explanation_of(fitted: Fitted, row: NDArray[Any]) -> Explanation:
     """Return how a fitted forest answers one query, of shape (1, n_features)."""
     trees, weights, estimate, examples = fitted.engine.paths(row)
     positions, labels, arrivals, ids = examples
-    arrivals = arrivals.astype(np.int64)
+    arrivals = fitted.rows(arrivals)
     policy = fitted.labels
     weights, shown = policy.weighed(weights), policy.shown(labels)
     paths = [

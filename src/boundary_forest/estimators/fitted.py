@@ -47,6 +47,7 @@ def new_engine(
         engines hold the others.
     """
     parts = dict(vars(settings))
+    del parts["order"]
     parts["metric"], parts["p"] = engine_metric(settings.metric, parts.pop("metric_params"))
     adaptive = {**LATER_PARAMETERS, **parts.pop("adaptive")}
     weights, max_samples = adaptive["feature_weights"], adaptive["max_samples"]
@@ -119,17 +120,22 @@ class Fitted:
             pass  # a class was published since
         return np.asarray(found)
 
+    def rows(self, arrivals: Any) -> NDArray[np.int64]:
+        """Return arrival numbers as users know them."""
+        return self.settings.row_order.rows(arrivals)
+
     def trees(self) -> list[Tree]:
-        """Return each tree's nodes and their parents, by arrival number."""
+        """Return each tree's nodes and their parents, by row number."""
         snapshot = self.engine.snapshot()
         state = snapshot.state(with_positions=False)
         arrivals, trees = state["arrivals"].astype(np.int64), []
         living = None  # all
         if snapshot.size < len(arrivals):  # some were forgotten and not yet erased
             living = np.isin(arrivals, snapshot.arrivals(0, snapshot.size))
+        rows = self.rows(arrivals)
         # Those that only grow come last, and do not answer yet.
         for examples, places in islice(trees_in(state), self.settings.n_estimators):
-            nodes = arrivals[examples]
+            nodes = rows[examples]
             parents = np.full(len(nodes), -1, dtype=np.int64)
             parents[1:] = nodes[places[1:]]
             tree = (nodes, parents)

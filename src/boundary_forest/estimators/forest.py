@@ -65,6 +65,10 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
         How the trees' answers are weighed: by 1 / distance as in the paper; equally; or by the one
         of 1 / distance ** p, p in {0, 0.5, 1, 2}, with the fewest mistakes lately. Examples at
         distance 0 decide alone with all of them.
+    shuffle : bool, default=True
+        Whether ``fit`` learns its rows in an order drawn from the seed, so that rows sorted by
+        class or target do no harm. With False, ``fit`` is ``partial_fit`` from nothing. Rows keep
+        their numbers either way. With ``offline=True`` it has no effect.
 
     Attributes
     ----------
@@ -126,6 +130,7 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
         feature_weights: Any = None,
         max_samples: float | None = None,
         weights: str = "distance",
+        shuffle: bool = True,
     ) -> None:
         super().__init__(
             n_estimators=n_estimators,
@@ -143,6 +148,7 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
         self.feature_weights = feature_weights
         self.max_samples = max_samples
         self.weights = weights
+        self.shuffle = shuffle
 
     def fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
         """Learn from scratch; everything learned before is discarded.
@@ -150,7 +156,7 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training vectors, in the order in which they are learned.
+            Training vectors; ``shuffle`` says in which order they are learned.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Their label vectors.
         ids : array-like of shape (n_samples,) or None, default=None
@@ -167,7 +173,7 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
         >>> forest.predict([[1], [8]]).tolist()
         [[1.0, 0.0], [0.0, 1.0]]
         """
-        self._learn(LearningCall(X, y, ids, reset=True))
+        self._learn(LearningCall(X, y, ids, reset=True, shuffle=self.shuffle))
         return self
 
     def partial_fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
@@ -224,6 +230,7 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
         if not callable(E):
             return fitted.labels.answers(fitted.predicted(rows, threads))
         places, distances, (positions, labels, arrivals, _) = engine.found(rows, threads)
+        arrivals = fitted.rows(arrivals)
         answers = []
         for y, found, d in zip(rows, places, distances, strict=True):
             nodes = [

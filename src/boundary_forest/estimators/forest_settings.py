@@ -11,6 +11,7 @@ import numpy as np
 
 from boundary_forest.estimators.engine_constants import LONGEST_LIFETIME, SHORTEST_LIFETIME
 from boundary_forest.estimators.metrics import canonical
+from boundary_forest.estimators.row_order import RowOrder
 
 TREE_PARAMETERS = ("n_estimators", "max_children", "metric", "metric_params")
 
@@ -84,6 +85,8 @@ class ForestSettings:
         What examples are named by.
     adaptive : dict
         The parameters of ``LATER_PARAMETERS`` that the estimator has.
+    order : (int, int)
+        How many rows ``fit`` has shuffled, and how many of them were learned.
     """
 
     n_estimators: int
@@ -96,11 +99,18 @@ class ForestSettings:
     seed: int
     ids: str = "none"
     adaptive: Mapping[str, Any] = field(default_factory=dict)
+    order: tuple[int, int] = (0, 0)
+
+    @property
+    def row_order(self) -> RowOrder:
+        """What the numbers of rows follow from."""
+        return RowOrder(self.seed, *self.order)
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any], **more: Any) -> ForestSettings:
         """Return the settings for an estimator with these parameters."""
         max_children, metric_params = parameters["max_children"], parameters["metric_params"]
+        more["order"] = tuple(more.get("order", (0, 0)))
         return cls(
             n_estimators=int(parameters["n_estimators"]),
             max_children=None if max_children is None else int(max_children),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ def as_ids(ids: Any, n_rows: int) -> NDArray[Any]:
     if array.dtype.kind in "UT":
         return _unicode(array.astype(object))
     if array.dtype.kind == "O":
+        array = np.array([str(one) if isinstance(one, UUID) else one for one in array], object)
         kinds = {str if isinstance(one, str) else type(plain(one)) for one in array}
         if kinds == {str}:
             return _unicode(array)
@@ -127,6 +129,22 @@ def checked_ids(fitted: Fitted, ids: Any) -> Any:
     return engine_ids(array)
 
 
+def rows_of(fitted: Fitted, ids: Any) -> NDArray[Any]:
+    """Return the rows of the examples with these ids; KeyError if some are not known."""
+    wanted = checked_ids(fitted, ids)
+    known, rows = fitted.engine.named(wanted)
+    unknown = [wanted[i] for i in np.flatnonzero(known == 0)]
+    if unknown:
+        raise KeyError(f"get() got {_listed(unknown)}")
+    return np.asarray(rows)
+
+
+def _listed(unknown: list[Any]) -> str:
+    shown = ", ".join(repr(plain(one)) for one in unknown[:MOST_SHOWN])
+    more = f" and {len(unknown) - MOST_SHOWN} more" if len(unknown) > MOST_SHOWN else ""
+    return f"{len(unknown)} unknown id{'s' * (len(unknown) > 1)}: {shown}{more}"
+
+
 def forget_examples(
     fitted: Fitted | None, ids: Any, n_threads: int, *, erase: bool = False
 ) -> Fitted:
@@ -146,12 +164,7 @@ def forget_examples(
         after = replace(fitted, labels=pruned)
     unknown = [wanted[i] for i in engine.forget(wanted, n_threads, erase)]
     if unknown:
-        shown = ", ".join(repr(plain(one)) for one in unknown[:MOST_SHOWN])
-        more = f" and {len(unknown) - MOST_SHOWN} more" if len(unknown) > MOST_SHOWN else ""
-        raise KeyError(
-            f"forget() got {len(unknown)} unknown id{'s' * (len(unknown) > 1)}: {shown}{more} "
-            "(nothing was removed)"
-        )
+        raise KeyError(f"forget() got {_listed(unknown)} (nothing was removed)")
     if isinstance(labels, ClassLabels):
         labels.give_way(pruned)
     return after

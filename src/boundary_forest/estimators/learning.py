@@ -9,14 +9,16 @@ from typing import Any, Self
 
 from boundary_forest.estimators.batch import BatchRecorder, LearningBatch
 from boundary_forest.estimators.checking import n_threads
+from boundary_forest.estimators.class_runs import ClassRuns
 from boundary_forest.estimators.fitted import Fitted, Forest
 from boundary_forest.estimators.forest_settings import ForestSettings
 from boundary_forest.estimators.ids import forget_examples
-from boundary_forest.estimators.labels import LabelPolicy
+from boundary_forest.estimators.labels import ClassLabels, LabelPolicy
 from boundary_forest.estimators.learning_call import (
     LearningCall,
     LearningMode,
     PreparedBatch,
+    as_learned,
     check_batch_ids,
     checked_batch,
     encoded_labels,
@@ -213,9 +215,19 @@ class LearningMixin:
             if fitted is None:
                 self.check_params()
             batch = checked_batch(self, fitted, call)
-            mode = LearningMode.LEARN_OFFLINE if call.reset and self.offline else call.mode
-            prepared = self._prepared(fitted, batch, mode, with_leaves=call.with_leaves)
+            offline = call.reset and self.offline
+            mode = LearningMode.LEARN_OFFLINE if offline else call.mode
+            shuffle = call.shuffle and call.reset and not offline
+            prepared = self._prepared(fitted, batch, mode, shuffle=shuffle)
+            prepared = replace(prepared, with_leaves=call.with_leaves)
+            if not shuffle and isinstance(prepared.fitted.labels, ClassLabels):
+                self._class_runs(reset=call.reset).watch(prepared.labels[:, 0])
             return prepared.fitted, self._train(prepared)
+
+    def _class_runs(self, *, reset: bool) -> ClassRuns:
+        if reset or "_runs" not in self.__dict__:
+            self._runs = ClassRuns()
+        return self._runs
 
     def _prepared(
         self,
@@ -223,20 +235,20 @@ class LearningMixin:
         batch: LearningBatch,
         mode: LearningMode,
         *,
-        with_leaves: bool = False,
+        shuffle: bool = False,
     ) -> PreparedBatch:
         """Return a batch ready to be learned, with an engine of its own if ``fitted`` is None."""
         if fitted is not None:
             check_batch_ids(fitted, batch)
         labels, policy = encoded_labels(self, fitted, batch)
         if fitted is None:
-            settings = first_settings(self, batch, labels.shape[1])
+            settings = first_settings(self, batch, labels.shape[1], shuffle=shuffle)
             engine = self._new_engine(settings, policy)
             fitted = Fitted(engine, settings, policy, batch.feature_names)
             check_batch_ids(fitted, batch)
         elif policy is not fitted.labels:
             fitted = replace(fitted, labels=policy)
-        return PreparedBatch(batch, fitted, labels, mode, with_leaves)
+        return PreparedBatch(batch, fitted, labels, mode, shuffle=shuffle)
 
     def _train(self, prepared: PreparedBatch) -> Any:
         """Let the engine learn, and become what it has published; return its answers."""
@@ -250,5 +262,5 @@ class LearningMixin:
                 raise
             finally:  # an interrupted call keeps the rows that were published
                 only_first = before == 0 and engine.seen == 1  # learned for its own, and taken back
-                if engine.seen > before and not (failed and only_first):
-                    self._fitted = prepared.fitted
+                if engine.seen > before and not (failed and (only_first or prepared.shuffle)):
+                    self._fitted = as_learned(prepared)

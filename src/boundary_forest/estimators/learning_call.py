@@ -9,7 +9,7 @@ learned the first rows of the batch, or none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from numbers import Integral
 from typing import Any
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from boundary_forest.estimators.batch import LearningBatch
-from boundary_forest.estimators.blocks import is_sparse, joined, row_blocks
+from boundary_forest.estimators.blocks import is_sparse, joined, row_blocks, slices
 from boundary_forest.estimators.checking import checked_positions, first_positions
 from boundary_forest.estimators.element_type import as_rows, element_type_of
 from boundary_forest.estimators.errors import raise_naming
@@ -27,6 +27,8 @@ from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.forest_settings import ForestSettings
 from boundary_forest.estimators.ids import as_ids, check_kind, engine_ids, kind_of
 from boundary_forest.estimators.labels import LabelPolicy, NoLabels
+
+BLOCKS_PER_GATHERING = 4  # shuffled rows are copied, 8 MB at a time as float64
 
 
 class LearningMode(Enum):
@@ -56,6 +58,8 @@ class LearningCall:
         Whether answers come with the leaves of the trees that they were made of.
     reset : bool, default=False
         Whether everything learned before is discarded.
+    shuffle : bool, default=False
+        Whether the rows are learned in an order drawn from the seed.
     """
 
     X: Any
@@ -65,6 +69,7 @@ class LearningCall:
     mode: LearningMode = LearningMode.LEARN
     with_leaves: bool = False
     reset: bool = False
+    shuffle: bool = False
 
 
 def checked_batch(estimator: Any, fitted: Fitted | None, call: LearningCall) -> LearningBatch:
@@ -137,7 +142,9 @@ def encoded_labels(
     return np.ascontiguousarray(labels), policy
 
 
-def first_settings(estimator: Any, batch: LearningBatch, label_length: int) -> ForestSettings:
+def first_settings(
+    estimator: Any, batch: LearningBatch, label_length: int, *, shuffle: bool
+) -> ForestSettings:
     """Return what the trees of a forest are grown with whose first batch this is."""
     return ForestSettings.of(
         vars(estimator),
@@ -146,6 +153,7 @@ def first_settings(estimator: Any, batch: LearningBatch, label_length: int) -> F
         label_length=label_length,
         seed=drawn_seed(estimator.random_state),
         ids=kind_of(batch.ids),
+        order=(len(batch), len(batch)) if shuffle else (0, 0),
     )
 
 
@@ -170,15 +178,28 @@ class PreparedBatch:
         The batch's labels as the engine takes them.
     mode : LearningMode
         What is done with the rows.
-    with_leaves : bool
+    with_leaves : bool, default=False
         Whether answers come with leaves.
+    shuffle : bool, default=False
+        Whether it is learned in the order of the forest's settings.
     """
 
     batch: LearningBatch
     fitted: Fitted
     labels: NDArray[np.float64]
     mode: LearningMode
-    with_leaves: bool
+    with_leaves: bool = False
+    shuffle: bool = False
+
+
+def as_learned(prepared: PreparedBatch) -> Fitted:
+    """Return what the estimator is after a batch was learned, whole or in part."""
+    fitted = prepared.fitted
+    n_rows, n_learned = fitted.settings.order
+    if not prepared.shuffle or fitted.engine.seen == n_learned:
+        return fitted
+    settings = replace(fitted.settings, order=(n_rows, fitted.engine.seen))
+    return replace(fitted, settings=settings)
 
 
 def train_engine(prepared: PreparedBatch, parts: Iterable[LearningBatch], n_threads: int) -> Any:
@@ -187,6 +208,8 @@ def train_engine(prepared: PreparedBatch, parts: Iterable[LearningBatch], n_thre
     A forest that has learned nothing has no answer to its first row, and none is returned.
     """
     batch, answers = prepared.batch, []
+    if prepared.shuffle:
+        return _train_shuffled(prepared, n_threads)
     ids = None if batch.ids is None else engine_ids(batch.ids)
     for part in parts:
         start = part.first - batch.first
@@ -201,6 +224,25 @@ def train_engine(prepared: PreparedBatch, parts: Iterable[LearningBatch], n_thre
                 raise
             start = block.stop
     return None if answers[0] is None else joined(answers)
+
+
+def _train_shuffled(prepared: PreparedBatch, n_threads: int) -> None:
+    """Learn a batch in the order of the settings; rows are gathered a block at a time."""
+    batch, settings = prepared.batch, prepared.fitted.settings
+    engine, order = prepared.fitted.engine, settings.row_order
+    for block in slices(len(batch), settings.n_features * BLOCKS_PER_GATHERING):
+        at = order.rows(np.arange(block.start, block.stop))
+        rows = batch.X[at]
+        rows = as_rows(rows.toarray() if is_sparse(rows) else rows, settings.element_type)
+        ids = None if batch.ids is None else engine_ids(batch.ids[at])
+        try:
+            engine.learn(rows, prepared.labels[at], n_threads, ids)
+        except KeyboardInterrupt as error:
+            error.add_note(
+                f"{engine.seen:,} of {len(batch):,} rows, drawn at random, were learned before "
+                "this and are kept"
+            )
+            raise
 
 
 def _train_block(

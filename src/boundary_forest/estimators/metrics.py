@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-ALIASES = {"l1": "manhattan", "l2": "euclidean"}  # as scikit-learn calls them, too
+# As scikit-learn calls them, too; and as hnswlib, USearch and Annoy do.
+ALIASES = {"l1": "manhattan", "l2": "euclidean", "ip": "inner_product", "angular": "cosine"}
 
 COMPILED_SIGNATURE = "(float64*, float64*, int64) -> float64"
 

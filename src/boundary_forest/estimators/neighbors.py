@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -13,12 +14,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryForest
 from boundary_forest.estimators.checking import n_threads
-from boundary_forest.estimators.engine_constants import BEAM, GRAPH, SEARCHES
+from boundary_forest.estimators.engine_constants import BEAM, GRAPH, NONE, SEARCHES
 from boundary_forest.estimators.errors import as_count
 from boundary_forest.estimators.fitted import Fitted
-from boundary_forest.estimators.ids import names_of
+from boundary_forest.estimators.ids import checked_ids, names_of, rows_of
 from boundary_forest.estimators.labels import NoLabels
 from boundary_forest.estimators.learning_call import LearningCall, LearningMode
+from boundary_forest.estimators.metrics import canonical
 from boundary_forest.estimators.queries import Neighbors, named_neighbors
 from boundary_forest.estimators.searching import (
     MODES,
@@ -56,7 +58,8 @@ class BoundaryForestNeighbors(
     max_children : int or None, default=50
         Maximum number of children per node (the paper's k); None is unlimited.
     metric : str or callable, default="euclidean"
-        As for :class:`BoundaryForestClassifier`, and "inner_product", 1 - x.y.
+        As for :class:`BoundaryForestClassifier`, and "inner_product" or "ip", 1 - x.y; "angular"
+        is "cosine".
     metric_params : dict or None, default=None
         Further arguments of the metric.
     dtype : {"auto", "uint8", "int8", "float16", "float32", "float64"}, default="auto"
@@ -437,13 +440,70 @@ class BoundaryForestNeighbors(
         self.fit(X, y, ids=ids)
         fitted = self._require_fitted()
         distances, arrivals, _ = neighbors = self._entries(fitted, X)
-        if self.metric != "inner_product":  # by which others may be closer than itself
+        if canonical(self.metric) != "inner_product":  # by which others may be closer than itself
             own = np.arange(len(arrivals))
             hidden = (arrivals != own[:, None]).all(axis=1)
             for column, itself in ((distances, 0.0), (arrivals, own[hidden])):
                 column[hidden, 1:] = column[hidden, :-1]
                 column[hidden, 0] = itself
         return graph_of(fitted, neighbors, self.mode)
+
+    def get(self, ids: Any) -> NDArray[Any]:
+        """Return the stored vectors with these ids.
+
+        Parameters
+        ----------
+        ids : array-like of int or str
+            The ids that were passed to ``partial_fit``.
+
+        Returns
+        -------
+        vectors : ndarray of shape (n_ids, n_features)
+            In the order of the ids, in the type in which they are stored.
+
+        Raises
+        ------
+        KeyError
+            If some ids are unknown; it lists them.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestNeighbors
+        >>> index = BoundaryForestNeighbors(random_state=0).fit([[0.0], [3.0]], ids=["a", "b"])
+        >>> index.get(["b"]).tolist(), len(index), "a" in index, list(index)
+        ([[3.0]], 2, True, ['a', 'b'])
+        """
+        return rows_of(self._require_fitted(), ids)
+
+    def __len__(self) -> int:
+        """Return the number of stored examples; 0 before fitting."""
+        fitted = self.fitted
+        return 0 if fitted is None else int(fitted.engine.stats()["examples_stored"])
+
+    def __bool__(self) -> bool:
+        return True  # an empty index is an index
+
+    def __contains__(self, id: object) -> bool:
+        """Whether a stored example has this id."""
+        fitted = self.fitted
+        if fitted is None or fitted.settings.ids == NONE:
+            return False
+        try:
+            wanted = checked_ids(fitted, [id])
+        except (TypeError, ValueError):  # of a kind that no example's id is
+            return False
+        return bool(fitted.engine.named(wanted)[0][0])
+
+    def __iter__(self) -> Iterator[Any]:
+        """Return the ids of the stored examples, or their row numbers, in order of arrival."""
+        fitted = self.fitted
+        if fitted is None:
+            return iter(())
+        snapshot = fitted.engine.snapshot()
+        arrivals = snapshot.arrivals(0, snapshot.size).astype(np.int64)
+        state = snapshot.state(with_positions=False)
+        names = names_of(state["ids"], state["arrivals"].astype(np.int64))
+        return iter(names[np.isin(state["arrivals"], arrivals)].tolist())
 
     @property
     def n_samples_fit_(self) -> int:
@@ -481,7 +541,7 @@ class BoundaryForestNeighbors(
             return neighbors_of_stored(fitted, n, n_threads(self.n_jobs), options)
 
         def query(fitted: Fitted, rows: NDArray[Any], threads: int) -> Neighbors:
-            return named_neighbors(fitted.engine.neighbors(rows, n, threads, **options))
+            return named_neighbors(fitted, fitted.engine.neighbors(rows, n, threads, **options))
 
         neighbors: Neighbors = self._queried(fitted, X, query)
         return neighbors

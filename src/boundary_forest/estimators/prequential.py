@@ -82,7 +82,7 @@ class PredictThenLearnMixin:
         if not return_ends:
             return fitted, answers, None
         answers, leaves = answers
-        return fitted, answers, Ends.of_engine(leaves, fitted.labels)
+        return fitted, answers, Ends.of_engine(leaves, fitted)
 
 
 def _as_long_as(y: Any, answers: NDArray[Any]) -> NDArray[Any]:

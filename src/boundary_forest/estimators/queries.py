@@ -67,7 +67,7 @@ class QueryMixin:
         """
         fitted = self._require_fitted()
         arrivals = self._queried(fitted, X, lambda fitted, rows, n: fitted.engine.apply(rows, n))
-        return np.asarray(arrivals, dtype=np.int64)
+        return fitted.rows(arrivals)
 
     def kneighbors(self, X: Any, n_neighbors: int = 5, return_distance: bool = True) -> Any:
         """Return stored examples close to each query, nearest first.
@@ -101,7 +101,7 @@ class QueryMixin:
         n = as_count(n_neighbors)
 
         def query(fitted: Fitted, rows: NDArray[Any], threads: int) -> Neighbors:
-            return named_neighbors(fitted.engine.neighbors(rows, n, threads))
+            return named_neighbors(fitted, fitted.engine.neighbors(rows, n, threads))
 
         distances, _, names = self._queried(self._require_fitted(), X, query)
         return (distances, names) if return_distance else names
@@ -156,7 +156,7 @@ class QueryMixin:
         >>> from boundary_forest import BoundaryForestClassifier
         >>> forest = BoundaryForestClassifier(n_estimators=2, random_state=0)
         >>> forest.fit([[0], [9], [5]], ["a", "b", "a"]).trees()
-        [(array([0, 1, 2]), array([-1,  0,  1])), (array([1, 0, 2]), array([-1,  1,  1]))]
+        [(array([2, 1]), array([-1,  2])), (array([0, 1]), array([-1,  0]))]
         """
         return self._require_fitted().trees()
 
@@ -201,8 +201,8 @@ class QueryMixin:
         --------
         >>> from boundary_forest import BoundaryForestRegressor
         >>> one, two = (BoundaryForestRegressor(random_state=0) for _ in range(2))
-        >>> one.fit([[0], [9]], [1, 2]).partial_fit([[3]], [4]).fingerprint() == (
-        ...     two.fit([[0], [9], [3]], [1, 2, 4]).fingerprint()
+        >>> one.partial_fit([[0], [9]], [1, 2]).partial_fit([[3]], [4]).fingerprint() == (
+        ...     two.partial_fit([[0], [9], [3]], [1, 2, 4]).fingerprint()
         ... )
         True
         """
@@ -233,8 +233,8 @@ class QueryMixin:
         return rows
 
 
-def named_neighbors(found: tuple[Any, Any, Any]) -> Neighbors:
-    """Return the engine's answer as distances, arrival numbers and names."""
+def named_neighbors(fitted: Fitted, found: tuple[Any, Any, Any]) -> Neighbors:
+    """Return the engine's answer as distances, row numbers and names."""
     distances, arrivals, ids = found
-    arrivals = arrivals.astype(np.int64, copy=False)
-    return distances, arrivals, names_of(ids, arrivals)
+    rows = fitted.rows(arrivals)
+    return distances, rows, names_of(ids, rows)

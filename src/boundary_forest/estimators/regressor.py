@@ -74,6 +74,10 @@ class BoundaryForestRegressor(
     max_stored : int or None, default=None
         The maximum number of stored examples, at least 4 per tree. When it is nearly reached, the
         tree with the oldest example is rebuilt from the newer half of its examples. None: no limit.
+    shuffle : bool, default=True
+        Whether ``fit`` learns its rows in an order drawn from the seed, so that rows sorted by
+        class or target do no harm. With False, ``fit`` is ``partial_fit`` from nothing. Rows keep
+        their numbers either way. With ``offline=True`` it has no effect.
 
     Attributes
     ----------
@@ -141,6 +145,7 @@ class BoundaryForestRegressor(
         weights: str = "distance",
         forgetting: Any = None,
         max_stored: int | None = None,
+        shuffle: bool = True,
     ) -> None:
         super().__init__(
             n_estimators=n_estimators,
@@ -158,6 +163,7 @@ class BoundaryForestRegressor(
         self.weights = weights
         self.forgetting = forgetting
         self.max_stored = max_stored
+        self.shuffle = shuffle
 
     def fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
         """Learn from scratch; everything learned before is discarded.
@@ -165,7 +171,7 @@ class BoundaryForestRegressor(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training vectors, in the order in which they are learned.
+            Training vectors; ``shuffle`` says in which order they are learned.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Their targets.
         ids : array-like of shape (n_samples,) or None, default=None
@@ -183,7 +189,7 @@ class BoundaryForestRegressor(
         >>> forest.score([[1], [8]], [1.5, 3.0])
         1.0
         """
-        self._learn(LearningCall(X, y, ids, reset=True))
+        self._learn(LearningCall(X, y, ids, reset=True, shuffle=self.shuffle))
         return self
 
     def partial_fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:

@@ -89,7 +89,7 @@ def neighbors_of_stored(fitted: Fitted, n: int, threads: int, options: dict[str,
         raise ValueError("allowed requires queries: pass X")
     for block in slices(snapshot.size, fitted.settings.n_features):
         rows = snapshot.positions(block.start, block.stop)
-        neighbors = named_neighbors(snapshot.neighbors(rows, n + 1, threads, **options))
+        neighbors = named_neighbors(fitted, snapshot.neighbors(rows, n + 1, threads, **options))
         others = neighbors[1] != snapshot.arrivals(block.start, block.stop)[:, None]
         others[others.all(axis=1), -1] = False  # it is hidden behind its own duplicates
         found.append(tuple(part[others].reshape(-1, n) for part in neighbors))

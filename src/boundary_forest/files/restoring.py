@@ -95,6 +95,7 @@ def _fitted(
             label_length=state["labels"].shape[1],
             seed=_whole(forest, "seed", 2**64 - 1),
             ids=kind_of(ids),
+            order=_order(forest),
         )
         feature_names = _feature_names(file, forest, n_features)
         parts = Parts(settings, in_use, forest, _Columns(file), feature_names, state)
@@ -222,6 +223,16 @@ def _whole(part: dict[str, Any], name: str, largest: int) -> int:
     if type(value) is not int or not 0 <= value <= largest:
         raise ValueError(f"{name} must be an integer from 0 to {largest}, got {str(value)[:40]}")
     return value
+
+
+def _order(forest: dict[str, Any]) -> tuple[int, int]:
+    order = forest["order"]
+    if not isinstance(order, list) or len(order) != 2:
+        raise ValueError("order must be two integers")
+    n_rows, n_learned = (_whole({"order": value}, "order", MOST_SEEN) for value in order)
+    if n_learned > n_rows or (n_learned == 0) != (n_rows == 0):
+        raise ValueError("order must not have more rows learned than shuffled")
+    return n_rows, n_learned
 
 
 def _flag(file: ModelFile, part: dict[str, Any], name: str) -> bool:

@@ -90,6 +90,7 @@ def _fitted_contents(fitted: Fitted) -> tuple[dict[str, Any], FileArrays]:
     document = {
         "in_use": written_parameters(dict(parts.parameters)),
         "seed": settings.seed,
+        "order": list(settings.order),
         "seen": state["seen"],
         "n_classes": state["n_classes"],
         "counts": list(state["counts"]),

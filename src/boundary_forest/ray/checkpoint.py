@@ -238,7 +238,7 @@ class Checkpoint:
             "has_feature_names": fitted.feature_names is not None,
             "settings": {
                 name: getattr(settings, name)
-                for name in ("element_type", "n_features", "label_length", "ids")
+                for name in ("element_type", "n_features", "label_length", "ids", "order")
             },
         }
         arrays = {name: driver[name] for name in _DRIVER_ARRAYS}

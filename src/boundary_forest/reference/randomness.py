@@ -39,3 +39,19 @@ def shuffled(n: int, seed: int, tree: int) -> list[int]:
 def is_learned(seed: int, tree: int, arrival: int, max_samples: float) -> bool:
     """Whether the tree learns this arrival, which has the probability max_samples."""
     return (hash64(seed, tree, arrival) >> 11) * 2.0**-53 < max_samples
+
+
+def learned_row(seed: int, n: int, arrival: int) -> int:
+    """The row of n that ``fit`` learns as this arrival; a permutation is computed, not stored."""
+    bits = max(1, ((n - 1).bit_length() + 1) // 2)
+    value: int = arrival
+    while True:
+        left, right = value >> bits, value & (2**bits - 1)
+        for turn in range(6):
+            z = hash64(seed, n, turn) ^ right
+            z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+            z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+            left, right = right, left ^ ((z ^ (z >> 31)) & (2**bits - 1))
+        value = (left << bits) | right
+        if value < n:
+            return value

@@ -1,0 +1,51 @@
+"""Streams sorted by class: noticed, and warned of once."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FEWEST_CHANGES = 50  # that a stream in random order would have had before a word is said
+SUSPICIOUS = 0.02  # of them: fewer changes are those of a stream that was sorted
+LONGEST = 20_000  # rows after which nobody looks any more
+
+
+class ClassRuns:
+    """Counts how often the class changes from one row to the next."""
+
+    def __init__(self) -> None:
+        self._n = self._n_changes = 0
+        self._last: float | None = None
+        self._counts: dict[float, int] = {}
+
+    def watch(self, codes: NDArray[Any]) -> None:
+        """Warn if rows of one class follow each other in long runs; once, and early in a stream.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_rows,)
+            The classes of the next rows, in order.
+        """
+        if self._n > LONGEST or len(codes) == 0:
+            return
+        self._n_changes += int(np.count_nonzero(codes[1:] != codes[:-1]))
+        self._n_changes += self._last is not None and codes[0] != self._last
+        self._last = float(codes[-1])
+        values, counts = np.unique(codes, return_counts=True)
+        for code, count in zip(values.tolist(), counts.tolist(), strict=True):
+            self._counts[code] = self._counts.get(code, 0) + count
+        self._n += len(codes)
+        same = sum((count / self._n) ** 2 for count in self._counts.values())
+        expected = self._n * (1.0 - same)
+        if expected >= FEWEST_CHANGES and self._n_changes < SUSPICIOUS * expected:
+            warnings.warn(
+                f"the class changed only {self._n_changes} times in {self._n:,} rows: a forest "
+                "that learns rows sorted by class predicts badly. Shuffle them first, or call "
+                "fit(), which shuffles",
+                UserWarning,
+                stacklevel=4,
+            )
+            self._n = LONGEST + 1
