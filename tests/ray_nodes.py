@@ -43,7 +43,8 @@ def main(folder: str) -> None:
     seen = forest.examples_seen
     cluster.add_node(num_cpus=1, **memory)
     learner.join()
-    local = boundary_forest.BoundaryForestClassifier(n_estimators=20, random_state=0).fit(X, y)
+    local = boundary_forest.BoundaryForestClassifier(n_estimators=20, random_state=0)
+    local.partial_fit(X, y)
     assert forest.examples_seen == len(X)
     assert forest.fingerprint() == local.fingerprint()
     print(f"a node was removed after {seen} of {len(X)} examples, and nothing is lost")

@@ -51,7 +51,7 @@ def small_parts(monkeypatch, one_process):
 def test_a_column_of_arrays_has_the_positions(small_parts):
     names = np.array([f"row {i}" for i in range(len(X))])
     spread = forest().fit(Dataset(image=X, digit=Y, name=names), "digit", ids="name")
-    local = boundary_forest.BoundaryForestClassifier(n_estimators=8, random_state=0)
+    local = boundary_forest.BoundaryForestClassifier(n_estimators=8, random_state=0, shuffle=False)
     assert spread.fingerprint() == local.fit(X, Y, ids=names).fingerprint()
     more = Dataset(image=X[:5], digit=Y[:5], name=names[:5])
     with pytest.raises(ValueError, match="row 0"):
@@ -62,7 +62,7 @@ def test_other_columns_are_features_by_name(small_parts):
     columns = {f"x{i}": X[:, i].astype(np.float64) for i in range(10, 30)}
     spread = forest("Regressor").partial_fit(Dataset(**columns, y=Y, z=Y**2), ["y", "z"])
     assert spread.feature_names_in_.tolist() == list(columns)
-    local = boundary_forest.BoundaryForestRegressor(n_estimators=8, random_state=0)
+    local = boundary_forest.BoundaryForestRegressor(n_estimators=8, random_state=0, shuffle=False)
     local.fit(np.column_stack(list(columns.values())), np.column_stack([Y, Y**2]))
     assert spread.fingerprint() == local.fingerprint()
 
@@ -94,5 +94,5 @@ def test_a_dataset_of_ray_is_learned_in_its_order(ray_cluster):
     data = pytest.importorskip("ray.data")
     dataset = data.from_items([{"image": X[i], "digit": int(Y[i])} for i in range(1000)])
     spread = forest(n_actors=1).fit(dataset, "digit")
-    local = boundary_forest.BoundaryForestClassifier(n_estimators=8, random_state=0)
+    local = boundary_forest.BoundaryForestClassifier(n_estimators=8, random_state=0, shuffle=False)
     assert spread.fingerprint() == local.fit(X[:1000], Y[:1000]).fingerprint()

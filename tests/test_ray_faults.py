@@ -33,7 +33,7 @@ KINDS = {
 
 
 def classifiers(folder, **params):
-    params = {"n_estimators": 12, "random_state": 1, **params}
+    params = {"n_estimators": 12, "random_state": 1, "shuffle": False, **params}
     local = boundary_forest.BoundaryForestClassifier(**params)
     spread = on_cluster.BoundaryForestClassifier(
         n_actors=3, num_cpus=0.1, checkpoint_dir=folder, checkpoint_rows=300, **params

@@ -55,7 +55,7 @@ def test_forests_that_were_one_learn_on_apart():
     local = spread.to_local()
     again = on_cluster.BoundaryForestClassifier.from_local(local, n_actors=2, num_cpus=0.1)
     lone = boundary_forest.BoundaryForestClassifier(n_estimators=8, random_state=0)
-    lone.fit(X[:100], Y[:100])
+    lone.partial_fit(X[:100], Y[:100])
     for number, forest in enumerate((local, again, spread)):
         forest.partial_fit(X[100:103], [50 + number, 40 + number, 30 + number])
     lone.partial_fit(X[100:103], [52, 42, 32])
