@@ -318,7 +318,7 @@ class ClusterMixin(BaseBoundaryForest):
         progress, n = LearningProgress(), 0
         try:
             for part in parts_of(call.X, call.y, call.ids):
-                call = replace(call, X=part.X, y=part.y, ids=part.ids)
+                call = replace(call, X=part.X, y=part.y, ids=part.ids, shuffle=False)
                 self._learn(call)
                 call, n = replace(call, reset=False, classes=None), n + len(part.X)
                 progress.add(len(part.X))
