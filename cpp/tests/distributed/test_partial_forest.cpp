@@ -211,7 +211,7 @@ CASE("parts in step limit the depth of their trees as one forest does") {
     Parts parts(params, {1, 3, 6});
     learn(*whole, stream, 0, stream.n);
     for (std::size_t begin = 0; begin < stream.n; begin += 275) parts.learn(stream, begin, 275);
-    CHECK(parts.digest({{1, 2, 3, 4}}).trees == whole->digest({{1, 2, 3, 4}}).trees);
+    CHECK(parts.digest({{1, 2, 3, 4}}).trees == whole->digest({{1, 2, 3, 4}})->trees);
     CHECK(whole->stats().learn.comparisons < 1100 * 6 * 400);
   }
 }

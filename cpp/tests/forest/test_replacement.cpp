@@ -304,7 +304,7 @@ CASE("engines that hold parts of the trees make up the forest that one engine ho
         for (std::size_t row = 0; row < stream.n; ++row)
           for (std::size_t t = first; t < end; ++t)
             CHECK_EQ(found.values[row * (end - first) + t - first], expected.values[row * 6 + t]);
-        const Digest digest = part->digest(keys);
+        const Digest digest = *part->digest(keys);
         sum.trees.insert(sum.trees.end(), digest.trees.begin(), digest.trees.end());
         for (const std::size_t half : {0U, 1U}) sum.examples[half] += digest.examples[half];
         const auto restored = forest_for(params);
