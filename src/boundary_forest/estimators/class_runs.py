@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,9 @@ class ClassRuns:
 
     def __init__(self) -> None:
         self._n = self._n_changes = 0
+        self._next_look = FEWEST_CHANGES  # at so many rows, because a look takes longer than a row
         self._last: float | None = None
-        self._counts: dict[float, int] = {}
+        self._counts: Counter[float] = Counter()
 
     def watch(self, codes: NDArray[Any]) -> None:
         """Warn if rows of one class follow each other in long runs; once, and early in a stream.
@@ -31,13 +33,19 @@ class ClassRuns:
         """
         if self._n > LONGEST or len(codes) == 0:
             return
-        self._n_changes += int(np.count_nonzero(codes[1:] != codes[:-1]))
-        self._n_changes += self._last is not None and codes[0] != self._last
-        self._last = float(codes[-1])
-        values, counts = np.unique(codes, return_counts=True)
-        for code, count in zip(values.tolist(), counts.tolist(), strict=True):
-            self._counts[code] = self._counts.get(code, 0) + count
+        first = codes.item(0)
+        self._n_changes += self._last is not None and first != self._last
         self._n += len(codes)
+        if len(codes) == 1:
+            self._last = first
+            self._counts[first] += 1
+        else:
+            self._last = codes.item(-1)
+            self._n_changes += int(np.count_nonzero(codes[1:] != codes[:-1]))
+            self._counts.update(codes.tolist())
+        if self._n < self._next_look:
+            return
+        self._next_look = self._n + self._n // 8
         same = sum((count / self._n) ** 2 for count in self._counts.values())
         expected = self._n * (1.0 - same)
         if expected >= FEWEST_CHANGES and self._n_changes < SUSPICIOUS * expected:

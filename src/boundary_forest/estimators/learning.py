@@ -218,8 +218,9 @@ class LearningMixin:
             offline = call.reset and self.offline
             mode = LearningMode.LEARN_OFFLINE if offline else call.mode
             shuffle = call.shuffle and call.reset and not offline
-            prepared = self._prepared(fitted, batch, mode, shuffle=shuffle)
-            prepared = replace(prepared, with_leaves=call.with_leaves)
+            prepared = self._prepared(
+                fitted, batch, mode, with_leaves=call.with_leaves, shuffle=shuffle
+            )
             if not shuffle and isinstance(prepared.fitted.labels, ClassLabels):
                 self._class_runs(reset=call.reset).watch(prepared.labels[:, 0])
             return prepared.fitted, self._train(prepared)
@@ -235,6 +236,7 @@ class LearningMixin:
         batch: LearningBatch,
         mode: LearningMode,
         *,
+        with_leaves: bool = False,
         shuffle: bool = False,
     ) -> PreparedBatch:
         """Return a batch ready to be learned, with an engine of its own if ``fitted`` is None."""
@@ -248,7 +250,7 @@ class LearningMixin:
             check_batch_ids(fitted, batch)
         elif policy is not fitted.labels:
             fitted = replace(fitted, labels=policy)
-        return PreparedBatch(batch, fitted, labels, mode, shuffle=shuffle)
+        return PreparedBatch(batch, fitted, labels, mode, with_leaves, shuffle)
 
     def _train(self, prepared: PreparedBatch) -> Any:
         """Let the engine learn, and become what it has published; return its answers."""
