@@ -97,7 +97,7 @@ def test_an_upsert_replaces_a_vector(ids):
     rows = dict(zip(ids[:50], X, strict=False))
     made.upsert(X[48:54] + 1, ids[48:54])
     for one in ids[48:50]:
-        del rows[one]  # it has arrived anew
+        del rows[one]  # it is stored last again
     check(made, rows | dict(zip(ids[48:54], X[48:54] + 1, strict=True)))
 
 

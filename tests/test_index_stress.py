@@ -1,4 +1,6 @@
-"""Readers, learners, forgetters, upserters and savers on one durable index, beside a plain dict.
+"""Readers, learners, forgetters, upserters and savers on one durable index.
+
+The result is compared with a plain dict.
 
 ``BOUNDARY_FOREST_STRESS=600`` makes it run for 600 seconds instead of a few.
 """

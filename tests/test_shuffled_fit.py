@@ -206,7 +206,9 @@ def test_rows_in_long_runs_of_one_class_are_warned_of_once(method):
 def test_rows_in_no_such_order_are_not_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        BoundaryForestClassifier(n_estimators=3, random_state=0).fit(X, np.repeat([0, 1, 2], 100))
+        for offline in (False, True):
+            forest = BoundaryForestClassifier(n_estimators=3, random_state=0, offline=offline)
+            forest.fit(X, np.repeat([0, 1, 2], 100))
         forest = BoundaryForestClassifier(n_estimators=3, random_state=0)
         for start in range(0, 300, 3):
             forest.partial_fit(X[start : start + 3], Y[start : start + 3])

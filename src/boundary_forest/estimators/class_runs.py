@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FEWEST_CHANGES = 50  # that a stream in random order would have had before a word is said
+FEWEST_CHANGES = 50  # expected in random order before a warning is given
 SUSPICIOUS = 0.02  # of them: fewer changes are those of a stream that was sorted
 LONGEST = 20_000  # rows after which nobody looks any more
 

@@ -221,7 +221,8 @@ class LearningMixin:
             prepared = self._prepared(
                 fitted, batch, mode, with_leaves=call.with_leaves, shuffle=shuffle
             )
-            if not shuffle and isinstance(prepared.fitted.labels, ClassLabels):
+            in_order = not shuffle and not offline  # else each tree or the forest has its own order
+            if in_order and isinstance(prepared.fitted.labels, ClassLabels):
                 self._class_runs(reset=call.reset).watch(prepared.labels[:, 0])
             return prepared.fitted, self._train(prepared)
 

@@ -66,7 +66,7 @@ def warnings_about(columns: Columns, table: Any) -> list[str]:
             f"column {columns.target!r} has {different:,} classes in the first {n:,} rows: is it "
             "the right target?"
         )
-    # Of fewer rows nothing is said about numbers, of which there may be 100,000 columns.
+    # With fewer rows, numbers are not described: there may be 100,000 columns of them.
     few = len(table) < FEWEST_NUMBERED
     features = [f for f in columns.features if f.kind == TEXT or (f.kind == NUMBER and not few)]
     present = columns_of(table, [feature.name for feature in features])
