@@ -13,6 +13,7 @@ from stream_rows import write
 
 from boundary_forest import BoundaryForestNeighbors, load
 from boundary_forest.cli import index_io
+from boundary_forest.session import warmup
 from boundary_forest.sources import binary_formats, open_source, text_blocks
 
 RATIO = 8  # of the times with four times as many columns; 16 if each looks at all others
@@ -77,3 +78,26 @@ def test_an_index_of_wide_rows_can_be_stopped_within_a_batch(told, tmp_path, mon
     assert code == 128 + signal.SIGTERM
     assert "after row 10" in out
     assert load(tmp_path / "index.bf").examples_seen == 10
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_stream_of_wide_rows_stops_at_the_decision_that_the_signal_finds(
+    told, tmp_path, monkeypatch, saved
+):
+    path = write(wide(50, 400), tmp_path / "rows.parquet")
+    choose, decisions = warmup.choose, []
+
+    def stop_after_the_second(table, options):
+        decisions.append(len(table))
+        if len(decisions) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return choose(table, options)
+
+    monkeypatch.setattr(warmup, "choose", stop_after_the_second)
+    save = ["--save", tmp_path / "model.bf"] if saved else []
+    code, out, _ = told("stream", path, "--target", "c0", *save)
+    assert code == 128 + signal.SIGTERM
+    assert "after row 1" in out
+    # From one row, from two, and only if a model is to be saved from the one that was answered.
+    assert decisions == [1, 2, 1][: 2 + saved]
+    assert (tmp_path / "model.bf").exists() == saved

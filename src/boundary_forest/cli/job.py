@@ -216,12 +216,19 @@ class Run:
         batch = None
         batches = source.batches
         for batch in batches if self._pacer is None else self._pacer.parts_of(batches):
+            if self.stopped() and not source.is_pipe:  # its rows are there again next time
+                break
             self._handle_all(session, session.take(batch))
             if self.stopped():
                 break
         if batch is None and session.resumed and not self.stopped():
             raise StreamError(f"{session.name} has no rows, so the run cannot be resumed")
-        self._handle_all(session, session.finish())
+        if not self.stopped() or self._keeps_model():
+            self._handle_all(session, session.finish())
+
+    def _keeps_model(self) -> bool:
+        """Return whether a run that is stopped has a use for a model that is not made yet."""
+        return bool(self.job.save or self.job.report or self.job.settings.durable)
 
     def _handle_all(self, session: Session, events: Iterable[Event]) -> None:
         for event in events:

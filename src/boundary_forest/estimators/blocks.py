@@ -14,7 +14,7 @@ BLOCK_VALUES = 2**22  # of a dense block; two at most are alive, 64 MB as float6
 
 def is_sparse(X: Any) -> bool:
     """Whether X is one of scipy's matrices or sparse arrays."""
-    return bool(issparse(X))
+    return type(X) is not np.ndarray and bool(issparse(X))
 
 
 def sound_sparse(X: Any) -> Any:

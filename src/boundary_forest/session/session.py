@@ -51,7 +51,7 @@ class Session:
     name : str
         What the rows' source is called in snapshots, unless :meth:`begin` names it.
     stopped : callable
-        Called between two events; true ends :meth:`take`.
+        Called between two events, and during decisions of the warm-up; true ends :meth:`take`.
     recording : bool
         Whether to gather what a report needs; see :meth:`history`.
 
@@ -268,6 +268,7 @@ class Session:
             predictions=predictions,
             recorded=self._recorder is not None,
             cluster=settings.cluster,
+            stopped=self._stopped,
         )
 
     def take(self, batch: RowBatch) -> Iterator[Event]:
@@ -318,7 +319,7 @@ class Session:
             self._resume_check.finish(self.name)
         restarts = self.settings.durable is not None and not self.settings.live
         if not (restarts and self._stopped()):
-            yield from self._counted(self._ready().finish())
+            yield from self._counted(self._ready().finish(), whole=True)
 
     def _ready(self) -> StreamLearner:
         if self._learner is None:
@@ -326,8 +327,11 @@ class Session:
         assert self._learner is not None
         return self._learner
 
-    def _counted(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Keep scores and records of events, in time: before the next rows are learned."""
+    def _counted(self, events: Iterable[Event], *, whole: bool = False) -> Iterator[Event]:
+        """Keep scores and records of events, in time: before the next rows are learned.
+
+        A signal to stop ends it, unless the events belong to one decision, as a ``whole``.
+        """
         taken, self._taken = self._taken, False  # unless an exception ends it here
         for event in events:
             if isinstance(event, Decided):
@@ -341,7 +345,7 @@ class Session:
                 self._record(event)
             yield event
             taken = True
-            if self._stopped():
+            if self._stopped() and not whole:
                 break
         self._taken = taken
 

@@ -7,7 +7,7 @@ answered and learned in turn. How rows are cut into batches changes nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,6 +85,8 @@ class StreamLearner:
         Whether answers come with the stored examples that they were made of.
     cluster : str or None
         Where a new forest is; see :class:`~boundary_forest.session.settings.SessionSettings`.
+    stopped : callable
+        Whether the session is to end; called during the warm-up's decisions.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class StreamLearner:
         predictions: PredictionLog | None = None,
         recorded: bool = False,
         cluster: str | None = None,
+        stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self.options = options
         self.model = model
@@ -112,7 +115,14 @@ class StreamLearner:
         self._predictions = predictions
         self._recorded = recorded
         self._cluster = cluster
-        self._warmup = WarmUp(options, warmup, parameters, predicting=predicting, recorded=recorded)
+        self._warmup = WarmUp(
+            options,
+            warmup,
+            parameters,
+            predicting=predicting,
+            recorded=recorded,
+            stopped=stopped,
+        )
         self._rows_a_call = FEWEST_ROWS
         # All rows, where an offline forest is fitted with them at the end
         self._gathered: list[tuple[NDArray[Any], NDArray[Any]]] | None = None

@@ -8,7 +8,7 @@ same whether rows come together or one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,6 +65,9 @@ class WarmUp:
         Whether rows are answered.
     recorded : bool
         Whether answers come with the row that decided, unless the warm-up is very long.
+    stopped : callable
+        Called between the steps of a decision, which takes seconds on 100,000 columns; true ends
+        :meth:`take` before the next row.
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class WarmUp:
         *,
         predicting: bool = True,
         recorded: bool = False,
+        stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self.options = options
         self.rows = rows
@@ -82,6 +86,7 @@ class WarmUp:
         self._parameters = parameters
         self._predicting = predicting
         self._recorded = recorded
+        self._stopped = stopped
         self._tables: list[Any] = []
         self._numbers: list[NDArray[np.int64]] = []
         self._unfit: list[Any] = []  # rows that were refused, and still tell of their columns
@@ -125,6 +130,8 @@ class WarmUp:
             part = _Part(rows, self.options.select(rows), numbers[start:])
             if self._columns is None or (doubled and waiting != self._chosen_at):
                 self._choose(part.plain.slice(0, 1))
+                if self._stopped():
+                    return
             for used, event in self._take_fitting(part):
                 yield start + used, event
                 last = used

@@ -36,6 +36,8 @@ class RowBatch:
 
     def from_row(self, number: int) -> RowBatch:
         """Return the batch without the rows before this one."""
+        if number <= self.span[0]:  # slicing takes long if there are very many columns
+            return self
         first = int(np.searchsorted(self.numbers, number))
         bad = {row: why for row, why in self.bad.items() if row >= number}
         return RowBatch(self.table.slice(first), self.numbers[first:], bad)
@@ -54,6 +56,9 @@ class RowBatch:
 
     def runs(self) -> Iterator[tuple[Any, NDArray[np.int64], int | None]]:
         """Yield rows that could be read, and the number of the one after them that could not."""
+        if not self.bad:
+            yield self.table, self.numbers, None
+            return
         begin = 0
         for number in [*sorted(self.bad), None]:
             if number is None:
