@@ -31,6 +31,8 @@ using Array2d = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Labels2d = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using RankArray = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+using ClassWeightArray = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 // Where classes stand, by code; none, and they stand by their codes.
 inline Ranks ranks_in(const std::optional<RankArray>& given) {
   return given ? Ranks(given->data(), given->shape(0)) : Ranks();

@@ -80,6 +80,8 @@ void bind_constants(nb::module_& m) {
   m.attr("LONGEST_LIFETIME") = Params::longest_lifetime;
   m.attr("LEAST_WEIGHT") = least_weight;
   m.attr("LARGEST_WEIGHT") = largest_weight;
+  m.attr("LEAST_CLASS_WEIGHT") = ClassWeights::least;
+  m.attr("LARGEST_CLASS_WEIGHT") = ClassWeights::largest;
 
   m.attr("FIRST_DECISION") = Schedule::first_doubling;
   m.attr("PERIOD") = Schedule::period;

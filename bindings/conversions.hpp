@@ -132,6 +132,10 @@ inline nb::dict to_dict(BoundaryForest::State&& state, const Params& params, boo
   all["vote_power"] = state.vote_rule;
   const std::size_t n_losses = state.tree_losses.size();
   all["tree_losses"] = to_numpy(std::move(state.tree_losses), {n_losses});
+  const std::size_t n_class_weights = state.class_weights.size();
+  const std::size_t n_class_counts = state.class_counts.size();
+  all["class_weights"] = to_numpy(std::move(state.class_weights), {n_class_weights});
+  all["class_counts"] = to_numpy(std::move(state.class_counts), {n_class_counts});
   return all;
 }
 

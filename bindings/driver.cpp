@@ -22,9 +22,9 @@ class Driver {
  public:
   Driver(std::uint32_t n_T, std::size_t label_length, const std::string& estimator,
          const std::string& votes, bool learns_weights, std::vector<std::uint32_t> lifetimes,
-         std::uint32_t max_stored)
+         std::uint32_t max_stored, bool balanced)
       : driver_(params_of(n_T, label_length, estimator, votes, learns_weights, std::move(lifetimes),
-                          max_stored)) {}
+                          max_stored, balanced)) {}
 
   std::uint64_t block_end(std::uint64_t stored) const { return driver_.block_end(stored); }
   bool wants_leaves() const { return driver_.wants_leaves(); }
@@ -61,6 +61,10 @@ class Driver {
     return question.answers();
   }
 
+  void weigh_classes(const ClassWeightArray& weights) {
+    driver_.weigh_classes({weights.data(), weights.data() + weights.shape(0)});
+  }
+
   nb::dict state() const {
     nb::dict all;
     const VoteState& votes = driver_.votes();
@@ -73,6 +77,8 @@ class Driver {
     all["vote_power"] = votes.rule;
     all["vote_errors"] = to_numpy(std::vector(votes.errors), {votes.errors.size()});
     all["tree_losses"] = to_numpy(std::vector(votes.losses), {votes.losses.size()});
+    all["class_weights"] = to_numpy(std::vector(votes.class_weights), {votes.class_weights.size()});
+    all["class_counts"] = to_numpy(std::vector(votes.class_counts), {votes.class_counts.size()});
     return all;
   }
 
@@ -83,7 +89,9 @@ class Driver {
                      .spread = to_vector<double>(all["spread"]),
                      .rule = nb::cast<std::uint32_t>(all["vote_power"]),
                      .errors = to_vector<double>(all["vote_errors"]),
-                     .losses = to_vector<double>(all["tree_losses"])});
+                     .losses = to_vector<double>(all["tree_losses"]),
+                     .class_weights = to_vector<double>(all["class_weights"]),
+                     .class_counts = to_vector<double>(all["class_counts"])});
   }
 
  private:
@@ -113,8 +121,10 @@ class Driver {
 
   static Params params_of(std::uint32_t n_T, std::size_t label_length, const std::string& estimator,
                           const std::string& votes, bool learns_weights,
-                          std::vector<std::uint32_t> lifetimes, std::uint32_t max_stored) {
+                          std::vector<std::uint32_t> lifetimes, std::uint32_t max_stored,
+                          bool balanced) {
     Params params;
+    params.has_balanced_votes = balanced;
     params.n_T = n_T;
     params.n_features = 1;  // which makes no difference here
     params.label_length = label_length;
@@ -150,12 +160,13 @@ void bind_driver(nb::module_& m) {
                      "What is decided for engines that hold parts of the trees; see "
                      "cpp/distributed/forest_driver.hpp.")
       .def(nb::init<std::uint32_t, std::size_t, const std::string&, const std::string&, bool,
-                    std::vector<std::uint32_t>, std::uint32_t>(),
+                    std::vector<std::uint32_t>, std::uint32_t, bool>(),
            nb::kw_only(), "n_estimators"_a, "label_length"_a, "estimator"_a, "vote_weights"_a,
-           "learns_weights"_a, "lifetimes"_a, "max_stored"_a,
-           nb::sig("def __init__(self, *, n_estimators: int, label_length: int, estimator: str, "
-                   "vote_weights: str, learns_weights: bool, lifetimes: "
-                   "collections.abc.Sequence[int], max_stored: int) -> None"))
+           "learns_weights"_a, "lifetimes"_a, "max_stored"_a, "balanced"_a = false,
+           nb::sig(
+               "def __init__(self, *, n_estimators: int, label_length: int, estimator: str, "
+               "vote_weights: str, learns_weights: bool, lifetimes: "
+               "collections.abc.Sequence[int], max_stored: int, balanced: bool = False) -> None"))
       .def("block_end", &Driver::block_end, "stored"_a,
            "Return how many may have arrived before the engines must stop.")
       .def_prop_ro("wants_ends", &Driver::wants_leaves,
@@ -187,6 +198,9 @@ void bind_driver(nb::module_& m) {
                "numpy.typing.NDArray[numpy.uint32] | None = None) -> "
                "tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]"),
            "Return the answers made of all trees' ends, and the trees' weights.")
+      .def("weigh_classes", &Driver::weigh_classes, "weights"_a,
+           nb::sig("def weigh_classes(self, weights: numpy.typing.NDArray[numpy.float64]) -> None"),
+           "Multiply the votes for each class by its weight, by code.")
       .def("state", &Driver::state, nb::sig("def state(self) -> dict[str, typing.Any]"),
            "Return all that was decided.")
       .def("restore", &Driver::restore, "state"_a,

@@ -21,7 +21,7 @@ Forest::Forest(std::uint32_t n_T, std::optional<std::uint32_t> k, std::size_t n_
                const std::string& votes, const nb::object& feature_weights,
                std::vector<std::uint32_t> lifetimes, std::uint32_t max_stored,
                const std::string& search,
-               std::optional<std::pair<std::uint32_t, std::uint32_t>> trees)
+               std::optional<std::pair<std::uint32_t, std::uint32_t>> trees, bool balanced)
     : metric_(std::move(metric)), label_metric_(std::move(label_metric)), p_(p) {
   Params params;
   params.n_T = n_T;
@@ -41,6 +41,7 @@ Forest::Forest(std::uint32_t n_T, std::optional<std::uint32_t> k, std::size_t n_
   params.ids = by_name(ids, id_kinds);
   params.max_samples = max_samples;
   params.vote_weights = by_name(votes, vote_weights);
+  params.has_balanced_votes = balanced;
   params.lifetimes = std::move(lifetimes);
   params.max_stored = max_stored;
   if (trees) std::tie(params.first_tree, params.end_tree) = *trees;
@@ -136,12 +137,12 @@ void bind_forest(nb::module_& m) {
                const std::string&, std::optional<double>, const std::string&, std::uint64_t,
                nb::object, double, const std::string&, double, const std::string&,
                const nb::object&, std::vector<std::uint32_t>, std::uint32_t, const std::string&,
-               std::optional<std::pair<std::uint32_t, std::uint32_t>>>(),
+               std::optional<std::pair<std::uint32_t, std::uint32_t>>, bool>(),
       nb::kw_only(), "n_estimators"_a, "max_children"_a.none(), "n_features"_a, "label_length"_a,
       "label_metric"_a, "estimator"_a, "epsilon"_a.none(), "element_type"_a, "seed"_a, "metric"_a,
       "p"_a, "ids"_a = "none", "max_samples"_a = 1.0, "vote_weights"_a = "distance",
       "feature_weights"_a = nb::none(), "lifetimes"_a = nb::list(), "max_stored"_a = 0,
-      "search"_a = "paper", "trees"_a = nb::none(),
+      "search"_a = "paper", "trees"_a = nb::none(), "balanced"_a = false,
       nb::sig("def __init__(self, *, n_estimators: int, max_children: int | None, "
               "n_features: int, label_length: int, label_metric: str | "
               "collections.abc.Callable[..., float], estimator: str, epsilon: float | None, "
@@ -150,7 +151,7 @@ void bind_forest(nb::module_& m) {
               "max_samples: float = 1.0, vote_weights: str = 'distance', feature_weights: "
               "numpy.typing.NDArray[numpy.float64] | str | None = None, lifetimes: "
               "collections.abc.Sequence[int] = [], max_stored: int = 0, search: str = 'paper', "
-              "trees: tuple[int, int] | None = None) -> None"));
+              "trees: tuple[int, int] | None = None, balanced: bool = False) -> None"));
   bind_states(m, forest);
   bind_learning(forest);
   bind_asking(forest);

@@ -25,10 +25,12 @@ using Mask = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::devi
 
 // How neighbours are searched for, as Python says it; what it refers to lives as long as this.
 struct PySearch {
-  PySearch(std::size_t beam, bool exact, const std::optional<Mask>& mask, const nb::object& ids)
+  PySearch(std::size_t beam, std::optional<bool> exact, const std::optional<Mask>& mask,
+           const nb::object& ids)
       : names(ids_from(ids)) {
     search.beam = beam;
-    search.exact = exact;
+    search.exact = exact.value_or(false);
+    search.cheapest = !exact;
     if (mask)
       search.allowed = {Allowed::By::arrivals, {mask->data(), mask->shape(0)}, nullptr};
     else if (!ids.is_none())
@@ -47,7 +49,7 @@ class Forest {
          nb::object metric, double p, const std::string& ids, double max_samples,
          const std::string& votes, const nb::object& feature_weights,
          std::vector<std::uint32_t> lifetimes, std::uint32_t max_stored, const std::string& search,
-         std::optional<std::pair<std::uint32_t, std::uint32_t>> trees);
+         std::optional<std::pair<std::uint32_t, std::uint32_t>> trees, bool balanced);
 
   // A callable metric may refer to the forest it serves; the garbage collector is shown the way.
   static int traverse(PyObject* self, visitproc visit, void* arg) {
@@ -72,6 +74,7 @@ class Forest {
                                bool with_leaves);
   void learn_offline(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
                      const nb::object& ids);
+  void weigh_classes(const ClassWeightArray& weights);
   void check_ids(const nb::object& ids, bool may_be_known);
   // Learns rows in place of those that have their ids. Whenever the examples that were replaced are as
   // many as the others, an engine without them takes this one's place, as in widen(); where learning may
@@ -93,9 +96,11 @@ class Forest {
   template <auto method>
   nb::object answer(const Array2d& X, std::size_t n_jobs, const std::optional<RankArray>& ranks);
   nb::tuple neighbors(const Array2d& X, std::size_t n, std::size_t n_jobs, std::size_t beam,
-                      bool exact, const std::optional<Mask>& mask, const nb::object& ids);
+                      std::optional<bool> exact, const std::optional<Mask>& mask,
+                      const nb::object& ids);
   nb::tuple within(const Array2d& X, double radius, std::size_t n_jobs, std::size_t beam,
-                   bool exact, const std::optional<Mask>& mask, const nb::object& ids);
+                   std::optional<bool> exact, const std::optional<Mask>& mask,
+                   const nb::object& ids);
   nb::tuple found(const Array2d& X, std::size_t n_jobs);
   nb::tuple paths(const Array2d& x);
 
@@ -121,7 +126,7 @@ class Forest {
   nb::tuple leaves_then_learn(const Array2d& X, const Labels2d& y, std::size_t n_jobs,
                               const nb::object& ids);
   nb::tuple candidates(const Array2d& X, std::optional<std::size_t> n, std::optional<double> radius,
-                       std::size_t n_jobs, std::size_t beam, bool exact,
+                       std::size_t n_jobs, std::size_t beam, std::optional<bool> exact,
                        const std::optional<Mask>& mask, const nb::object& ids);
   nb::tuple examples(const Keys& arrivals);
   std::vector<std::uint32_t> places_to_grow();

@@ -11,7 +11,8 @@ namespace {
 
 constexpr const char* neighbors_signature =
     "def neighbors(self, X: numpy.typing.NDArray[typing.Any], n_neighbors: int, n_jobs: int, beam: "
-    "int = ..., exact: bool = False, mask: numpy.typing.NDArray[numpy.uint8] | None = None, ids: "
+    "int = ..., exact: bool | None = None, mask: numpy.typing.NDArray[numpy.uint8] | None = None, "
+    "ids: "
     "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> "
     "tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.uint64], "
     "numpy.typing.NDArray[numpy.int64] | list[str] | None]";
@@ -35,7 +36,8 @@ nb::object Forest::answer(const Array2d& X, std::size_t n_jobs,
 }
 
 nb::tuple Forest::neighbors(const Array2d& X, std::size_t n, std::size_t n_jobs, std::size_t beam,
-                            bool exact, const std::optional<Mask>& mask, const nb::object& ids) {
+                            std::optional<bool> exact, const std::optional<Mask>& mask,
+                            const nb::object& ids) {
   const std::shared_ptr<BoundaryForest> forest = forest_;
   const RowsView rows = view(*forest, X);
   const PySearch how(beam, exact, mask, ids);
@@ -45,7 +47,8 @@ nb::tuple Forest::neighbors(const Array2d& X, std::size_t n, std::size_t n_jobs,
 }
 
 nb::tuple Forest::within(const Array2d& X, double radius, std::size_t n_jobs, std::size_t beam,
-                         bool exact, const std::optional<Mask>& mask, const nb::object& ids) {
+                         std::optional<bool> exact, const std::optional<Mask>& mask,
+                         const nb::object& ids) {
   const std::shared_ptr<BoundaryForest> forest = forest_;
   const RowsView rows = view(*forest, X);
   const PySearch how(beam, exact, mask, ids);
@@ -103,14 +106,14 @@ void bind_asking(nb::class_<Forest>& forest) {
            "Return the same, but in a vote each class's share, by rank.")
       .def(
           "neighbors", &Forest::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a,
-          "beam"_a = Search{}.beam, "exact"_a = false, "mask"_a = nb::none(), "ids"_a = nb::none(),
-          nb::sig(neighbors_signature),
+          "beam"_a = Search{}.beam, "exact"_a = nb::none(), "mask"_a = nb::none(),
+          "ids"_a = nb::none(), nb::sig(neighbors_signature),
           "Return distances, arrival numbers and ids, of the examples that a mask over arrivals or "
           "a list of ids allows.")
       .def("within", &Forest::within, "X"_a, "radius"_a, "n_jobs"_a, "beam"_a = Search{}.beam,
-           "exact"_a = false, "mask"_a = nb::none(), "ids"_a = nb::none(),
+           "exact"_a = nb::none(), "mask"_a = nb::none(), "ids"_a = nb::none(),
            nb::sig("def within(self, X: numpy.typing.NDArray[typing.Any], radius: float, n_jobs: "
-                   "int, beam: int = ..., exact: bool = False, mask: "
+                   "int, beam: int = ..., exact: bool | None = None, mask: "
                    "numpy.typing.NDArray[numpy.uint8] | None = None, ids: "
                    "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> "
                    "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.float64], "

@@ -44,6 +44,11 @@ void Forest::learn_offline(const Array2d& X, const Labels2d& y, std::size_t n_jo
   without_gil([&] { forest->learn_offline(rows, y.data(), run_with(n_jobs), names); });
 }
 
+void Forest::weigh_classes(const ClassWeightArray& weights) {
+  std::vector<double> by_code(weights.data(), weights.data() + weights.shape(0));
+  without_gil([&, forest = forest_] { forest->weigh_classes(std::move(by_code)); });
+}
+
 void Forest::check_ids(const nb::object& ids, bool may_be_known) {
   const Ids names = ids_from(ids);
   without_gil([&, forest = forest_] { forest->check_ids(names, may_be_known); });
@@ -164,6 +169,11 @@ void bind_learning(nb::class_<Forest>& forest) {
                    "numpy.typing.NDArray[numpy.float64], n_jobs: int, ids: "
                    "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> None"),
            "Learn all rows at once, each tree in an order of its own.")
+      .def("weigh_classes", &Forest::weigh_classes, "weights"_a,
+           nb::sig("def weigh_classes(self, weights: numpy.typing.NDArray[numpy.float64]) -> None"),
+           "Multiply the votes for each class by its weight, by code, from the next rows on that "
+           "are "
+           "learned; a class that is not listed has 1.")
       .def("check_ids", &Forest::check_ids, "ids"_a, "may_be_known"_a = false,
            nb::sig("def check_ids(self, ids: numpy.typing.NDArray[numpy.int64] | list[str], "
                    "may_be_known: bool = False) -> None"),

@@ -36,7 +36,8 @@ constexpr auto all = std::numeric_limits<std::size_t>::max();
 
 nb::tuple Forest::candidates(const Array2d& X, std::optional<std::size_t> n,
                              std::optional<double> radius, std::size_t n_jobs, std::size_t beam,
-                             bool exact, const std::optional<Mask>& mask, const nb::object& ids) {
+                             std::optional<bool> exact, const std::optional<Mask>& mask,
+                             const nb::object& ids) {
   const std::shared_ptr<BoundaryForest> forest = forest_;
   const RowsView rows = view(*forest, X);
   const PySearch how(beam, exact, mask, ids);
@@ -129,10 +130,11 @@ void bind_parts(nb::module_& m, nb::class_<Forest>& forest) {
                    "numpy.typing.NDArray[numpy.float64]]"),
            "Learn rows in order, and return the same for each from just before.")
       .def("candidates", &Forest::candidates, "X"_a, "n_neighbors"_a.none(), "radius"_a.none(),
-           "n_jobs"_a, "beam"_a = 100, "exact"_a = false, "mask"_a = nb::none(),
+           "n_jobs"_a, "beam"_a = 100, "exact"_a = nb::none(), "mask"_a = nb::none(),
            "ids"_a = nb::none(),
            nb::sig("def candidates(self, X: numpy.typing.NDArray[typing.Any], n_neighbors: int | "
-                   "None, radius: float | None, n_jobs: int, beam: int = 100, exact: bool = False, "
+                   "None, radius: float | None, n_jobs: int, beam: int = 100, exact: bool | None = "
+                   "None, "
                    "mask: "
                    "numpy.typing.NDArray[numpy.uint8] | None = None, ids: "
                    "numpy.typing.NDArray[numpy.int64] | list[str] | None = None) -> "

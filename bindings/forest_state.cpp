@@ -39,10 +39,15 @@ class PySnapshot {
     return to_numpy(std::move(arrivals), {end - begin});
   }
 
+  nb::object ids(std::size_t begin, std::size_t end) {
+    Ids ids = without_gil([&] { return snapshot_->examples(begin, end, false).ids; });
+    return ids_to_python(std::move(ids), forest_->params().ids, {end - begin});
+  }
+
   nb::tuple neighbors(const Array2d& X, std::size_t n, std::size_t n_jobs, std::size_t beam,
-                      bool exact) {
+                      std::optional<bool> exact) {
     const RowsView rows = view_of(X, forest_->params());
-    const Search search{.exact = exact, .beam = beam};
+    const Search search{.exact = exact.value_or(false), .cheapest = !exact, .beam = beam};
     return to_tuple(
         without_gil([&] { return snapshot_->neighbors(rows, n, search, run_with(n_jobs)); }),
         forest_->params());
@@ -64,6 +69,7 @@ nb::object Forest::digest(const std::optional<Keys>& label_keys,
     votes.rule = nb::cast<std::uint8_t>((*kept)["vote_power"]);
     votes.errors = to_vector<double>((*kept)["vote_errors"]);
     votes.losses = to_vector<double>((*kept)["tree_losses"]);
+    votes.class_counts = to_vector<double>((*kept)["class_counts"]);
   }
   const std::optional<Digest> found =
       without_gil([&, forest = forest_] { return forest->digest(keys, kept ? &votes : nullptr); });
@@ -153,6 +159,8 @@ void Forest::restore(const nb::dict& all, const std::string& positions) {
   state.vote_errors = to_vector<double>(all["vote_errors"]);
   state.vote_rule = nb::cast<std::uint32_t>(all["vote_power"]);
   state.tree_losses = to_vector<double>(all["tree_losses"]);
+  state.class_weights = to_vector<double>(all["class_weights"]);
+  state.class_counts = to_vector<double>(all["class_counts"]);
   state.examples = {{},
                     to_vector<double>(all["labels"]),
                     to_vector<Arrival>(all["arrivals"]),
@@ -213,11 +221,15 @@ void bind_states(nb::module_& m, nb::class_<Forest>& forest) {
            nb::sig("def arrivals(self, begin: int, end: int) -> "
                    "numpy.typing.NDArray[numpy.uint64]"),
            "Return the arrival numbers of examples begin to end.")
+      .def("ids", &PySnapshot::ids, "begin"_a, "end"_a,
+           nb::sig("def ids(self, begin: int, end: int) -> "
+                   "numpy.typing.NDArray[numpy.int64] | list[str] | None"),
+           "Return the ids of examples begin to end, or None if they have none.")
       .def_prop_ro("size", &PySnapshot::size, "Examples that are stored.")
       .def("neighbors", &PySnapshot::neighbors, "X"_a, "n_neighbors"_a, "n_jobs"_a,
-           "beam"_a = Search{}.beam, "exact"_a = false,
+           "beam"_a = Search{}.beam, "exact"_a = nb::none(),
            nb::sig("def neighbors(self, X: numpy.typing.NDArray[typing.Any], n_neighbors: int, "
-                   "n_jobs: int, beam: int = ..., exact: bool = False) -> "
+                   "n_jobs: int, beam: int = ..., exact: bool | None = None) -> "
                    "tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.uint64], "
                    "numpy.typing.NDArray[numpy.int64] | list[str] | None]"),
            "Return what Forest.neighbors returns, of this state.");

@@ -27,7 +27,7 @@ def rows(rng, n, *, on_grid):
     return X, np.where(rng.random(n) < 0.1, rng.integers(0, 3, n), X[:, 0] > X[:, 1])
 
 
-def pair(n_T, seed, *, votes, weights="distance", **beyond):
+def pair(n_T, seed, *, votes, weights="distance", class_weight=None, **beyond):
     oracle = reference.BoundaryForest(
         n_T=n_T,
         k=4,
@@ -36,6 +36,7 @@ def pair(n_T, seed, *, votes, weights="distance", **beyond):
         epsilon=0.0 if votes else None,
         seed=seed,
         weights=weights,
+        class_weight=class_weight,
         **beyond,
     )
     forest = _core.Forest(
@@ -52,8 +53,11 @@ def pair(n_T, seed, *, votes, weights="distance", **beyond):
         label_metric="discrete" if votes else "euclidean",
         ids="int64",
         vote_weights=weights,
+        balanced=class_weight == "balanced",
         **beyond,
     )
+    if isinstance(class_weight, dict):
+        forest.weigh_classes(np.array([class_weight[code] for code in sorted(class_weight)]))
     return forest, oracle
 
 

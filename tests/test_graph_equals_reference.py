@@ -71,11 +71,12 @@ def test_the_engine_finds_what_the_reference_finds(
     if len(forgotten) * 2 >= n:
         return  # grown anew
     graph = Graph(forest, name, p)
-    before = index.stats()["evaluations"]["query"]
-    found = index.kneighbors(queries, n_neighbors, return_distance=False)
-    expected = [graph.search(y, n_neighbors, beam, lambda a: a not in forgotten) for y in queries]
-    assert found.tolist() == expected
-    assert index.stats()["evaluations"]["query"] - before == graph.evaluations
+    for exact, search in ((False, graph.search), (None, graph.cheapest)):
+        before, graph.evaluations = index.stats()["evaluations"]["query"], 0
+        found = index.kneighbors(queries, n_neighbors, return_distance=False, exact=exact)
+        expected = [search(y, n_neighbors, beam, lambda a: a not in forgotten) for y in queries]
+        assert found.tolist() == expected
+        assert index.stats()["evaluations"]["query"] - before == graph.evaluations
     assert index.apply(queries).tolist() == [
         graph.apply(y, lambda a: a not in forgotten) for y in queries
     ]

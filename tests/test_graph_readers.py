@@ -17,11 +17,15 @@ from boundary_forest import BoundaryForestNeighbors
 FEATURES = 3
 QUERIES = np.random.default_rng(1).normal(size=(6, FEATURES)).astype(np.float32)
 QUESTIONS = {
-    "by the graph": lambda index: index.kneighbors(QUERIES, 4, beam=2000),
+    "by the graph": lambda index: index.kneighbors(QUERIES, 4, beam=2000, exact=False),
     "exactly": lambda index: index.kneighbors(QUERIES, 4, exact=True),
-    "allowed ids": lambda index: index.kneighbors(QUERIES, 2, beam=2000, allowed=range(50, 5000)),
+    "allowed ids": lambda index: index.kneighbors(
+        QUERIES, 2, beam=2000, allowed=range(50, 5000), exact=False
+    ),
     "within a radius": lambda index: [
-        part for parts in index.radius_neighbors(QUERIES, 0.5, beam=2000) for part in parts
+        part
+        for parts in index.radius_neighbors(QUERIES, 0.5, beam=2000, exact=False)
+        for part in parts
     ],
 }
 

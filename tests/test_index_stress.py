@@ -104,7 +104,7 @@ class Run:
     def read(self) -> None:
         queries = np.random.default_rng(9).normal(size=(5, N_FEATURES)).astype(np.float32)
         reads = [
-            lambda: self.index.kneighbors(queries, 3, beam=20),
+            lambda: self.index.kneighbors(queries, 3, beam=20, exact=False),
             lambda: self.index.kneighbors(queries, 3, exact=True),
             lambda: self.index.radius_neighbors(queries, 0.5),
             lambda: self.index.apply(queries),

@@ -152,6 +152,19 @@ def test_learned_weights_are_the_references(case):
     assert_same(*both(case), case)
 
 
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(cases("learned", 124), st.data())
+def test_weights_of_the_first_rows_are_the_references(case, data):
+    """Before the trees are planted, when they are, and for more trees than 125."""
+    case["n_T"] = data.draw(st.sampled_from([100, 119, 120, 130]))
+    n = data.draw(st.integers(1, len(case["X"])))
+    case |= {"X": case["X"][:n], "y": case["y"][:n], "offline": False}
+    case["cuts"] = [min(cut, n) for cut in case["cuts"]]
+    if data.draw(st.booleans()):
+        case["lifetimes"] = ([0, 16] * 65)[: case["n_T"]]
+    assert_same(*both(case), case)
+
+
 @pytest.mark.parametrize("task", ["classify", "outputs"])
 def test_weights_learned_again_are_the_references(task):
     """At the second decision trees have been grown anew once before."""

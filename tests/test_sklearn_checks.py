@@ -17,10 +17,12 @@ from boundary_forest import (
 )
 
 ESTIMATORS = [BoundaryForestClassifier, BoundaryForestRegressor, BoundaryForestNeighbors]
-# Few trees, so that the checks are short; the last ones also take the other paths.
+# Few trees, so that the checks are short, but for classifiers: check_class_weight_classifiers wants
+# votes for nearly all rows for each class. The last ones also take the other paths.
 INSTANCES = [
-    *(estimator(n_estimators=10, random_state=0) for estimator in ESTIMATORS),
-    BoundaryForestClassifier(n_estimators=10, random_state=0, offline=True, n_jobs=2),
+    BoundaryForestClassifier(random_state=0),
+    *(estimator(n_estimators=10, random_state=0) for estimator in ESTIMATORS[1:]),
+    BoundaryForestClassifier(random_state=0, offline=True, n_jobs=2),
     BoundaryForestRegressor(n_estimators=10, random_state=0, epsilon=0.0),
     BoundaryForestNeighbors(n_estimators=10, random_state=0, mode="connectivity"),
 ]

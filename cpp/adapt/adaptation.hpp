@@ -2,8 +2,9 @@
 // weighed. Beyond the paper; a forest without either parameter decides nothing.
 //
 // Decisions come at numbers of arrivals, never at the end of a call, so that how a stream is cut into
-// batches cannot matter (promise 2): at 125 * 2^j, once the forest is planted. A forest that forgets
-// (lifetimes.hpp) also learns weights at every 1,000, and judges its votes at every arrival. After
+// batches cannot matter (promise 2): at 125 * 2^j, once the forest is planted. Before, and at the latest
+// as it is planted, features are weighted by their spread alone. A forest that forgets (lifetimes.hpp) also
+// learns weights at every 1,000, and judges its votes at every arrival. After
 // a doubling at which the weights have changed, trees that have the new ones are grown in steps, so that no
 // arrival waits for all of them; then they take over together. Decisions are made by decisions.hpp.
 #pragma once
@@ -40,13 +41,14 @@ class Schedule {
 
   bool is_doubling(Arrival seen) const { return seen > 0 && doubling_after(seen - 1) == seen; }
 
-  // How many of the last arrivals weights are learned from after so many; 0: they are not. Of few, at
-  // the start of a forest that forgets, only the spread of the features can be learned.
+  // How many of the last arrivals weights are learned from after so many; 0: they are not. From few, at
+  // the start, only the spread of the features can be learned: after every arrival, as long as that is
+  // cheap, so that a small table needs no scaling.
   Arrival weights_from(Arrival seen) const {
     if (!learns_weights_) return 0;
     if (is_doubling(seen)) return Window::capacity;
-    if (!forgets_) return 0;
-    return seen % period == 0 || seen == n_T_ ? period : 0;
+    if (seen == n_T_ || is_first_arrival(seen)) return period;
+    return forgets_ && seen > n_T_ && seen % period == 0 ? period : 0;
   }
 
   bool chooses_votes(Arrival seen) const { return tries_votes_ && !forgets_ && is_doubling(seen); }
@@ -70,6 +72,7 @@ class Schedule {
   // A block that begins after `seen` arrivals must not go on beyond so many.
   Arrival block_end(Arrival seen) const {
     if (!learns_weights_ && (!tries_votes_ || forgets_)) return ~Arrival{0};
+    if (learns_weights_ && is_first_arrival(seen + 1)) return seen + 1;
     const Arrival doubling = doubling_after(seen);
     Arrival end = doubling;
     if (tries_votes_ && !forgets_ && seen < trial_of(doubling)) end = trial_of(doubling);
@@ -83,6 +86,8 @@ class Schedule {
 
  private:
   static constexpr Arrival longest_trial = 1000;
+
+  bool is_first_arrival(Arrival seen) const { return seen < n_T_ && seen < first_doubling; }
 
   Arrival doubling_after(Arrival seen) const {
     Arrival doubling = first_doubling;

@@ -36,7 +36,7 @@ class WeightLearning {
         forgets_(params.forgets()),
         n_threads_(n_threads),
         arrivals_(window.last(n_rows)),
-        cut_(arrivals_.size() * 3 / 4),
+        cut_(are_few() ? arrivals_.size() : arrivals_.size() * 3 / 4),
         labels_(window, params, std::span(arrivals_).first(cut_)),
         moments_(moments(params, cut_, [&](std::size_t i) { return window.row(arrivals_[i]); })),
         rows_(params.n_features) {
@@ -47,7 +47,7 @@ class WeightLearning {
 
   LogWeights choose(const LogWeights& in_use) const {
     const LogWeights equal = scaled(LogWeights(D_, 0));
-    if (arrivals_.size() < fewest_rows) return forgets_ && cut_ > 0 ? equal : in_use;
+    if (are_few()) return arrivals_.empty() ? in_use : equal;
     const LogWeights learned = descend();
     LogWeights half = learned;
     for (LogWeight& u : half) u /= 2;
@@ -66,6 +66,8 @@ class WeightLearning {
   }
 
  private:
+  bool are_few() const { return arrivals_.size() < fewest_rows; }  // for more than the spread
+
   // No weights; or, where trees of different weights vote together, equal ones of the others' size.
   LogWeights raw() const {
     if (!forgets_) return {};

@@ -156,8 +156,9 @@ struct Params {
   LabelFunction label_function;  // of LabelMetric::function
   Estimator estimator = Estimator::shepard_vote;
   VoteWeights vote_weights = VoteWeights::distance;
-  double epsilon = 0.0;       // threshold of d_c
-  bool auto_epsilon = false;  // epsilon follows the targets' spread, see label_metric.hpp
+  bool has_balanced_votes = false;  // those for a class count as 1 / its examples (combine.hpp)
+  double epsilon = 0.0;             // threshold of d_c
+  bool auto_epsilon = false;        // epsilon follows the targets' spread, see label_metric.hpp
   ElementType element_type = ElementType::float64;
   IdKind ids = IdKind::none;
   std::uint64_t seed = 0;
@@ -190,6 +191,8 @@ struct Params {
   // Whether rules for votes are tried here; and, in a forest that forgets, at every arrival.
   bool tries_votes() const { return vote_weights == VoteWeights::automatic && !is_part(); }
   bool judges_votes() const { return tries_votes() && forgets(); }
+  // Whether the examples of each class are counted here.
+  bool counts_classes() const { return has_balanced_votes && !is_part(); }
 
   void validate() const {
     if (n_T < 1 || n_T > most_trees)
@@ -208,6 +211,8 @@ struct Params {
                                   std::to_string(label_length));
     if (estimator == Estimator::shepard_mean && label_length < 1)
       throw std::invalid_argument("a Shepard mean needs labels of at least one number");
+    if (has_balanced_votes && estimator != Estimator::shepard_vote)
+      throw std::invalid_argument("class_weight='balanced' requires classes");
     if (!(max_samples > 0.0 && max_samples <= 1.0))
       throw std::invalid_argument("max_samples must be above 0 and at most 1, got " +
                                   std::to_string(max_samples));

@@ -31,7 +31,7 @@ bool ForestDriver::is_full(Arrival stored, std::size_t n_cut) const {
   return planted_ && storage_limit_.is_reached(seen_, stored, n_cut);
 }
 
-// Row by row, as votes that are judged may be weighed otherwise after each.
+// Row by row, as votes that are judged or balanced may be weighed otherwise after each.
 void ForestDriver::learn(std::span<const double> labels, std::size_t n, const LeavesView& leaves,
                          const VoteRequest& request) {
   const std::size_t length = params_.label_length;
@@ -43,8 +43,11 @@ void ForestDriver::learn(std::span<const double> labels, std::size_t n, const Le
   Ballots ballots(params_, votes_.losses, &memory);
   for (std::size_t y = 0; y < n; ++y) {
     const double* label = labels.data() + y * length;
-    if (request.out != nullptr)
-      answer(leaves, y, request, ballots.all()[votes_.rule], labels_of_trees);
+    if (request.out != nullptr) {
+      Ballot ballot = ballots.all()[votes_.rule];
+      ballot.classes = votes_.classes();
+      answer(leaves, y, request, ballot, labels_of_trees);
+    }
     if (wanted) {
       labels_of(leaves, y, labels_of_trees);
       const TreeAnswers view{distances(leaves, y), labels_of_trees};
@@ -70,6 +73,7 @@ void ForestDriver::take_note_of(const double* label) {
     n_classes_ = std::max(n_classes_, static_cast<std::uint32_t>(*label) + 1);
   else
     spread_.add(label);
+  if (params_.counts_classes()) count_class(*label, votes_.class_counts);
 }
 
 void ForestDriver::labels_of(const LeavesView& leaves, std::size_t row,
@@ -92,8 +96,9 @@ void ForestDriver::answer(const LeavesView& leaves, std::size_t row, const VoteR
   StackMemory memory;
   const std::span<const double> d = distances(leaves, row);
   std::pmr::vector<double> weights(d.begin(), d.end(), &memory);
-  const double sum = shepard_weights(weights, ballot);
+  double sum = shepard_weights(weights, ballot);
   labels_of(leaves, row, labels);
+  if (are_classes()) sum = apply_class_weights(labels, ballot.classes, weights, sum);
   const std::span<double> out = request.out->row(row);
   if (!are_classes()) {
     shepard_mean(labels, weights, sum, out);
@@ -114,6 +119,8 @@ void ForestDriver::restore(const State& state) {
       (votes_.errors.empty() ? state.rule != votes_.rule
                              : state.rule >= vote_rules(params_).size()))
     throw std::invalid_argument("inconsistent state: votes");
+  if (state.class_counts.size() != (params_.counts_classes() ? state.n_classes : 0))
+    throw std::invalid_argument("inconsistent state: class_counts");
   spread_.restore(state.spread);
   seen_ = state.seen;
   n_classes_ = state.n_classes;
@@ -121,6 +128,8 @@ void ForestDriver::restore(const State& state) {
   votes_.rule = static_cast<std::uint8_t>(state.rule);
   votes_.errors = state.errors;
   votes_.losses = state.losses;
+  votes_.class_weights = state.class_weights;
+  votes_.class_counts = state.class_counts;
 }
 
 }  // namespace boundary_forest

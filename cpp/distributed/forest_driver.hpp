@@ -56,6 +56,9 @@ class ForestDriver {
              const VoteRequest& request);
   void learn_offline(std::span<const double> labels, std::size_t n);
 
+  // See BoundaryForest::weigh_classes.
+  void weigh_classes(std::vector<double> weights) { votes_.class_weights = std::move(weights); }
+
   // Answers, as of now.
   void answer(const LeavesView& leaves, const VoteRequest& request) const;
 
@@ -71,6 +74,8 @@ class ForestDriver {
     std::uint32_t rule = 0;
     std::vector<double> errors;
     std::vector<double> losses;
+    std::vector<double> class_weights;
+    std::vector<double> class_counts;
   };
   void restore(const State& state);
 

@@ -74,8 +74,10 @@ std::size_t Answers::n_columns(const AnswerRequest& request, std::size_t n_class
 std::pmr::vector<Vote> Answers::E_vote(std::span<const Leaf> v, const Ballot& ballot,
                                        Memory* memory) const {
   std::pmr::vector<double> weights = distances_of(v, setup_.d(), memory);
-  const double sum = shepard_weights(weights, ballot);
-  return shepard_vote(labels_of(v, store_, memory), weights, sum, memory);
+  const std::pmr::vector<const double*> labels = labels_of(v, store_, memory);
+  const double sum =
+      apply_class_weights(labels, ballot.classes, weights, shepard_weights(weights, ballot));
+  return shepard_vote(labels, weights, sum, memory);
 }
 
 void Answers::E_label(std::span<const Leaf> v, const Ballot& ballot, std::span<double> out) const {
@@ -98,7 +100,9 @@ std::pmr::vector<double> Answers::shares(std::span<const Leaf> v, const Ballot& 
     for (std::size_t i = 0; i < v.size(); ++i)
       weights[i] = static_cast<double>(v[i].example != closest);
   }
-  const double sum = shepard_weights(weights, ballot);
+  double sum = shepard_weights(weights, ballot);
+  if (setup_.votes())
+    sum = apply_class_weights(labels_of(v, store_, memory), ballot.classes, weights, sum);
   for (double& weight : weights) weight /= sum;
   return weights;
 }

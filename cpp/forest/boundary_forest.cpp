@@ -55,6 +55,11 @@ void BoundaryForest::learn_offline(const RowsView& rows, const double* labels, c
   learner_.learn_offline({rows, labels, ids}, run);
 }
 
+void BoundaryForest::weigh_classes(std::vector<double> weights) {
+  const LearningLock lock = draft_.begin();
+  draft_.progress().adaptation.votes.class_weights = std::move(weights);
+}
+
 void BoundaryForest::check_ids(const Ids& ids, bool may_be_known) {
   const LearningLock lock = draft_.begin();
   store_.ids().check_new(ids, may_be_known);

@@ -86,6 +86,10 @@ class BoundaryForest : private Forkable {
   void learn_offline(const RowsView& rows, const double* labels, const Run& run,
                      const Ids& ids = {});
 
+  // What votes for each class are multiplied by, by code: published with the next rows that are learned. A
+  // class has one weight for ever, so this only adds to the weights of those that examples have.
+  void weigh_classes(std::vector<double> weights);
+
   // Throws std::invalid_argument if ids occur twice or, unless they may, already name a stored example.
   void check_ids(const Ids& ids, bool may_be_known = false);
 

@@ -27,6 +27,7 @@ Forgetting Deletion::forget(const Ids& ids, const Run& run, bool erases) {
         "ids must not be those of all stored examples, because a forest needs at least one: start "
         "a new forest instead");
   draft_.commit([&] {
+    uncount(forgotten, erased);
     remove(forgotten, run);
     for (Slot slot = 0; !draft_.planted() && slot < forgotten.size(); ++slot)
       if (forgotten[slot]) store.let_go(slot, draft_.next());
@@ -146,6 +147,24 @@ std::vector<char> Deletion::find_in_window(const Ids& ids, std::vector<Arrival>&
   if (ids.kind() == IdKind::integer) search(ids.integers, one.integers[0]);
   if (ids.kind() == IdKind::text) search(ids.texts, one.texts[0]);
   return found;
+}
+
+// Their classes have so many examples less. Those that only the window has are not among the stored.
+void Deletion::uncount(std::span<const char> forgotten, std::span<const Arrival> erased) {
+  const ExampleStore& store = draft_.store();
+  Adaptation& adaptation = draft_.progress().adaptation;
+  std::vector<double>& counts = adaptation.votes.class_counts;
+  if (counts.empty()) return;
+  std::vector<Arrival> stored;
+  for (Slot slot = 0; slot < forgotten.size(); ++slot)
+    if (forgotten[slot]) {
+      counts[static_cast<std::size_t>(*store.label(slot))] -= 1.0;
+      stored.push_back(store.arrival(slot));
+    }
+  std::sort(stored.begin(), stored.end());
+  for (const Arrival a : erased)
+    if (!std::binary_search(stored.begin(), stored.end(), a))
+      counts[static_cast<std::size_t>(*adaptation.window.label(a))] -= 1.0;
 }
 
 void Deletion::remove(std::span<const char> forgotten, const Run& run) {

@@ -54,6 +54,7 @@ class Deletion {
  private:
   Forgetting mark(const Ids& ids, const Run& run, bool erases);
   std::vector<char> find_in_window(const Ids& ids, std::vector<Arrival>& arrivals) const;
+  void uncount(std::span<const char> forgotten, std::span<const Arrival> erased);
   void remove(std::span<const char> forgotten, const Run& run);
   Slot earliest_left(std::span<const char> forgotten) const;
 

@@ -31,12 +31,28 @@ void absorb_example(Hash128& hash, const Params& params, std::span<const std::ui
                       : std::bit_cast<std::uint64_t>(label[i]));
 }
 
+// A sum over classes, so that their codes do not matter; 0 if none are counted.
+Hash128 hash_of_counts(std::span<const double> counts, std::span<const std::uint64_t> label_keys) {
+  Hash128 sum = {0, 0};
+  for (std::size_t code = 0; code < counts.size(); ++code) {
+    if (counts[code] == 0.0) continue;
+    Hash128 hash = beginning;
+    absorb(hash, label_keys[code]);
+    absorb(hash, static_cast<std::uint64_t>(counts[code]));
+    for (std::size_t half = 0; half < 2; ++half) sum[half] += hash[half];
+  }
+  return sum;
+}
+
 // What later learning depends on besides trees and examples; 0 if that is nothing.
 Hash128 hash_of(const Adaptation& adaptation, const VoteState& votes, const Params& params,
                 std::span<const std::uint64_t> label_keys) {
   const Window& window = adaptation.window;
-  if (votes.errors.empty() && !window.is_kept()) return {0, 0};
+  const Hash128 counts = hash_of_counts(votes.class_counts, label_keys);
+  if (votes.errors.empty() && !window.is_kept()) return counts;
   Hash128 hash = beginning;
+  if (!votes.class_counts.empty())
+    for (const std::uint64_t half : counts) absorb(hash, half);
   absorb(hash, votes.rule);
   for (const double error : votes.errors) absorb(hash, std::bit_cast<std::uint64_t>(error));
   for (const double loss : votes.losses) absorb(hash, std::bit_cast<std::uint64_t>(loss));

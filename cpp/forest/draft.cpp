@@ -55,6 +55,8 @@ void Draft::count_labels(Slot first, std::size_t n) {
       progress_.n_classes = std::max(progress_.n_classes, static_cast<std::uint32_t>(*label) + 1);
     else
       progress_.spread.add(label);
+    if (setup_.params.counts_classes())
+      count_class(*label, progress_.adaptation.votes.class_counts);
   }
 }
 

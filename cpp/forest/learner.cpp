@@ -139,17 +139,14 @@ void Learner::learn_block(const RowBlock& block, const AnswerRequest& request, c
   if (tries) try_votes(first, v);
   draft_.count_labels(first, n);
   progress.seen += n;
-  if (planted) {
+  if (planted)
     draft_.close_block(first);
-  } else {
+  else
     for (Slot slot = first; slot < store.size(); ++slot) store.hold(slot);
-    if (progress.seen == params.n_T) training_.BFInitialization(run);
-  }
-  if (draft_.planted()) {
-    decisions_.decide(progress.seen, progress.spread, draft_.trees().all(), setup_.n_threads(run),
-                      progress.adaptation);
-    replacement_.keep_shallow(run);
-  }
+  decisions_.decide(progress.seen, progress.spread, draft_.trees().all(), setup_.n_threads(run),
+                    progress.adaptation);
+  if (!planted && progress.seen == params.n_T) training_.BFInitialization(run);
+  if (draft_.planted()) replacement_.keep_shallow(run);
   if (params.is_part()) return;  // what follows needs all that is stored: see partial_forest.hpp
   if (const Arrival step = decisions_.schedule().growing_step(progress.seen); step > 0)
     replacement_.grow_successors(step, run, store.size());
@@ -166,13 +163,13 @@ void Learner::answer_awaited(Slot first, std::size_t n, std::span<Leaf> v) {
   for (std::size_t y = 0; y < n; ++y)
     std::ranges::fill(v.subspan(y * n_T, n_T),
                       nearest_awaited(
-                          setup_, store, {queries, y, draft_.progress().seen + y, 0},
-                          first + static_cast<Slot>(y),
+                          setup_, *draft_.progress().adaptation.settings->d, store,
+                          {queries, y, draft_.progress().seen + y, 0}, first + static_cast<Slot>(y),
                           [&](Slot slot) { return slot >= first || store.is_alive(slot); }, cost));
   if (setup_.params.first_tree == 0) publication_.count_queries(cost);  // once for all parts
 }
 
-// Row by row, as votes that are judged may be weighed otherwise after each.
+// Row by row, as votes that are judged or balanced may be weighed otherwise after each.
 void Learner::answer_and_judge(const AnswerRequest& request, std::size_t begin, Slot first,
                                std::span<const Leaf> v) {
   const std::size_t n_T = setup_.params.n_held();
@@ -181,11 +178,15 @@ void Learner::answer_and_judge(const AnswerRequest& request, std::size_t begin, 
   Spread before(draft_.progress().spread, &memory);
   VoteState& votes = draft_.progress().adaptation.votes;
   Ballots ballots(setup_.params, votes.losses, &memory);
+  std::pmr::vector<double> counts(votes.class_counts.begin(), votes.class_counts.end(), &memory);
   for (std::size_t y = 0; y * n_T < v.size(); ++y) {
     const std::span<const Leaf> v_y = v.subspan(y * n_T, n_T);
-    if (request.any()) answers_.put(request, ballots.all()[votes.rule], begin + y, v_y);
-    if (!judges) continue;
+    Ballot ballot = ballots.all()[votes.rule];
+    ballot.classes = {votes.class_weights, counts};
+    if (request.any()) answers_.put(request, ballot, begin + y, v_y);
     const double* label = draft_.store().label(first + static_cast<Slot>(y));
+    if (setup_.params.counts_classes()) count_class(*label, counts);
+    if (!judges) continue;
     StackMemory memory_of_row;
     const RowAnswers answers(setup_, draft_.store(), v_y, &memory_of_row);
     judge(draft_.progress().seen + y, answers.view(), label, before, setup_.params, ballots, votes);

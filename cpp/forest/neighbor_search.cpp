@@ -15,19 +15,16 @@ SearchPlan NeighborSearch::plan(const Search& search, const Version& version) co
   // More than there are would find no more.
   const std::size_t beam =
       std::clamp<std::size_t>(search.beam, 1, std::max<Slot>(1, version.slots));
-  SearchPlan plan{version, search.exact || (setup_.params.has_graph && !version.planted),
-                  beam,    version.stored,
-                  {},      {}};
+  SearchPlan plan{version,        search.exact || (setup_.params.has_graph && !version.planted),
+                  beam,           std::numeric_limits<double>::infinity(),
+                  version.stored, {}};
   const Allowed& allowed = search.allowed;
-  const auto is_there = [&](Slot slot) {
-    return store_.is_in(version, slot) && !store_.is_forgotten(version, slot);
-  };
   if (allowed.by != Allowed::By::all) {
     plan.is_filtered = true;
     plan.n_allowed = 0;
     plan.allowed.assign(version.slots, 0);
     const auto allow = [&](Slot slot) {
-      if (slot >= version.slots || plan.allowed[slot] != 0 || !is_there(slot)) return;
+      if (slot >= version.slots || plan.allowed[slot] != 0 || !is_there(version, slot)) return;
       plan.allowed[slot] = 1;
       ++plan.n_allowed;
     };
@@ -45,10 +42,23 @@ SearchPlan NeighborSearch::plan(const Search& search, const Version& version) co
     const double compared = 16.0 * static_cast<double>(beam) * version.slots;
     if (setup_.params.has_graph && m * m <= compared) plan.exact = true;
   }
-  if (plan.exact)
-    for (Slot slot = 0; slot < version.slots; ++slot)
-      if (plan.is_filtered ? plan.allowed[slot] != 0 : is_there(slot)) plan.slots.push_back(slot);
+  if (search.cheapest && setup_.params.has_graph)
+    plan.widest_beam = graph_.widest_beam(version.graph, version.slots, plan.n_allowed);
   return plan;
+}
+
+bool NeighborSearch::is_there(const Version& version, Slot slot) const {
+  return store_.is_in(version, slot) && !store_.is_forgotten(version, slot);
+}
+
+// All that may be returned.
+std::vector<Slot> NeighborSearch::slots_of(const SearchPlan& plan) const {
+  std::vector<Slot> slots;
+  slots.reserve(plan.n_allowed);
+  for (Slot slot = 0; slot < plan.version.slots; ++slot)
+    if (plan.is_filtered ? plan.allowed[slot] != 0 : is_there(plan.version, slot))
+      slots.push_back(slot);
+  return slots;
 }
 
 namespace {
@@ -63,9 +73,18 @@ double ordered(double reduced) {
 template <class F>
 void NeighborSearch::for_each_row(const RowsView& rows, const Limit& limit, const SearchPlan& plan,
                                   const Run& run, Counts& cost, F&& f) {
-  const bool by_graph = setup_.params.has_graph && !plan.exact;
+  const Version& version = plan.version;
+  const bool has_graph = setup_.params.has_graph && !plan.exact;
+  const auto query = [&] {
+    return GraphQuery{version,        version.graph, version.trees[0], plan.beam,
+                      plan.n_allowed, plan.allowed,  plan.is_filtered, plan.widest_beam};
+  };
+  const bool exact =
+      plan.exact ||
+      (has_graph && query().is_too_wide(plan.beam, limit.n <= plan.n_allowed ? limit.n : 0));
+  const std::vector<Slot> slots = exact ? slots_of(plan) : std::vector<Slot>();
   // Exactly, queries share the rows that are in cache.
-  const std::size_t at_once = plan.exact ? 16 : 4;
+  const std::size_t at_once = exact ? 16 : 4;
   queries_.for_each_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
     std::vector<std::vector<Leaf>> found(queries.size());
     const std::size_t n_tasks = (queries.size() + at_once - 1) / at_once;
@@ -73,18 +92,20 @@ void NeighborSearch::for_each_row(const RowsView& rows, const Limit& limit, cons
     parallel_for(n_tasks, setup_.n_threads(run), [&](std::size_t task) {
       const std::size_t first = task * at_once;
       const std::size_t last = std::min(first + at_once, queries.size());
-      if (plan.exact) return exact_search(queries, first, last, limit, plan, found, costs[task]);
-      if (!by_graph) {
+      if (exact) return exact_search(queries, first, last, limit, plan, slots, found, costs[task]);
+      if (!has_graph) {
         for (std::size_t row = first; row < last; ++row)
           found[row] = paper_search(queries, row, limit, plan, costs[task]);
         return;
       }
-      const Version& version = plan.version;
-      const GraphQuery query{version,        version.graph, version.trees[0], plan.beam,
-                             plan.n_allowed, plan.allowed,  plan.is_filtered};
       std::unique_ptr<SearchScratch> scratch = graph_.scratch().take();
-      for (std::size_t row = first; row < last; ++row)
-        found[row] = graph_.search(queries, row, limit, query, *scratch, costs[task]);
+      for (std::size_t row = first; row < last; ++row) {
+        auto near = graph_.search(queries, row, limit, query(), *scratch, costs[task]);
+        if (near)
+          found[row] = std::move(*near);
+        else  // the radius reaches too far
+          exact_search(queries, row, row + 1, limit, plan, slots_of(plan), found, costs[task]);
+      }
       graph_.scratch().give_back(std::move(scratch));
     });
     for (const Counts& of_task : costs) cost += of_task;
@@ -217,20 +238,21 @@ std::vector<Leaf> NeighborSearch::paper_search(const QueryRows& queries, std::si
 // they are read once for all those queries.
 void NeighborSearch::exact_search(const QueryRows& queries, std::size_t begin, std::size_t end,
                                   const Limit& limit, const SearchPlan& plan,
-                                  std::span<std::vector<Leaf>> out, Counts& cost) const {
+                                  std::span<const Slot> slots, std::span<std::vector<Leaf>> out,
+                                  Counts& cost) const {
   constexpr std::size_t group = Metric::group;
   const Metric& d = *plan.version.adaptation.settings->d;
   const auto earlier = ranked_by(arrival_in(store_));
   const std::byte* rows[group];
   double reduced[group];
-  for (std::size_t first = 0; first < plan.slots.size(); first += group) {
-    const std::size_t n = std::min(group, plan.slots.size() - first);
-    for (std::size_t j = 0; j < n; ++j) rows[j] = store_.row(plan.slots[first + j]);
+  for (std::size_t first = 0; first < slots.size(); first += group) {
+    const std::size_t n = std::min(group, slots.size() - first);
+    for (std::size_t j = 0; j < n; ++j) rows[j] = store_.row(slots[first + j]);
     for (std::size_t i = begin; i < end; ++i) {
       std::vector<Leaf>& found = out[i];  // the greatest first, once there are enough
       d.distances(queries.position(i), rows, n, reduced);
       for (std::size_t j = 0; j < n; ++j) {
-        const Leaf leaf{plan.slots[first + j], ordered(reduced[j])};
+        const Leaf leaf{slots[first + j], ordered(reduced[j])};
         if (found.size() >= limit.n) {
           if (!earlier(leaf, found.front())) continue;
           std::pop_heap(found.begin(), found.end(), earlier);
@@ -244,7 +266,7 @@ void NeighborSearch::exact_search(const QueryRows& queries, std::size_t begin, s
     }
   }
   for (std::size_t i = begin; i < end; ++i) std::sort(out[i].begin(), out[i].end(), earlier);
-  const std::size_t n = plan.slots.size() * (end - begin);
+  const std::size_t n = slots.size() * (end - begin);
   cost += {n, n};
 }
 

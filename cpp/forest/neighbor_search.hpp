@@ -3,7 +3,7 @@
 // There are three ways. By the paper: for one neighbour, the closest of the examples that the trees end
 // at; for more, the closest of the distinct ones that the descents compared, or of all that are stored
 // where those are fewer. By the graph, if the forest has one: best first, with a beam (graph_index.hpp).
-// And exactly. Ties go to the earlier arrival.
+// And exactly, also in place of the graph's search where that would cost more. Ties go to the earlier arrival.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +28,7 @@ struct Allowed {
 
 struct Search {
   bool exact = false;      // else by the graph, or by the paper where there is none
+  bool cheapest = false;   // exactly, where the graph's search would cost more
   std::size_t beam = 100;  // of the graph: how many of the closest are kept on the way
   Allowed allowed = {};
 };
@@ -35,11 +36,11 @@ struct Search {
 // What one call reads, and which examples it may return.
 struct SearchPlan {
   const Version& version;
-  bool exact;                         // all that may be returned are compared: `slots`
+  bool exact;                         // all that may be returned are compared
   std::size_t beam;                   // else, of a graph
+  double widest_beam;                 // of a graph; with a wider one the search is exact
   std::size_t n_allowed;              // how many may be returned
   std::vector<std::uint8_t> allowed;  // by slot, if not all that are stored may be
-  std::vector<Slot> slots;
   bool is_filtered = false;
   bool compared_only = false;  // fewer than wanted are enough, as other engines have more
 };
@@ -74,9 +75,11 @@ class NeighborSearch {
                         F&& f);
   std::vector<Leaf> paper_search(const QueryRows& queries, std::size_t i, const Limit& limit,
                                  const SearchPlan& plan, Counts& cost) const;
+  bool is_there(const Version& version, Slot slot) const;
+  std::vector<Slot> slots_of(const SearchPlan& plan) const;
   void exact_search(const QueryRows& queries, std::size_t begin, std::size_t end,
-                    const Limit& limit, const SearchPlan& plan, std::span<std::vector<Leaf>> out,
-                    Counts& cost) const;
+                    const Limit& limit, const SearchPlan& plan, std::span<const Slot> slots,
+                    std::span<std::vector<Leaf>> out, Counts& cost) const;
   bool are_alike(const Version& version) const;
   void measure_alike(const Position& y, const Version& version, std::span<Leaf> leaves,
                      Counts& cost) const;

@@ -19,7 +19,8 @@ void Queries::BFQuery(const QueryRows& queries, const Version& version, Leaf* v,
     for (std::size_t row = 0; row < queries.size(); ++row)
       std::fill_n(v + row * n_T, n_T,
                   nearest_awaited(
-                      setup_, store_, {queries, row, version.seen, 0}, version.slots,
+                      setup_, *version.adaptation.settings->d, store_,
+                      {queries, row, version.seen, 0}, version.slots,
                       [&](Slot slot) {
                         return store_.is_in(version, slot) && !store_.is_forgotten(version, slot);
                       },
@@ -99,14 +100,15 @@ std::size_t Queries::block_rows() const {
       setup_.answered_block_rows());
 }
 
-Leaf nearest_awaited(const Setup& setup, const ExampleStore& store, const Query& query, Slot end,
-                     const std::function<bool(Slot)>& is_there, Counts& cost) {
+Leaf nearest_awaited(const Setup& setup, const Metric& d, const ExampleStore& store,
+                     const Query& query, Slot end, const std::function<bool(Slot)>& is_there,
+                     Counts& cost) {
   Nearest closest(BoundaryTree::tie_hash(setup.params, 0), store, query);
   for (Slot slot = 0; slot < end; ++slot) {
     if (!is_there(slot)) continue;
     Leaf candidate{slot, 0.0};
     const std::byte* row = store.row(slot);
-    setup.d().distances(query.y(), &row, 1, &candidate.reduced);
+    d.distances(query.y(), &row, 1, &candidate.reduced);
     closest.consider(slot, candidate);
     cost += {1, 1};
   }
@@ -193,7 +195,8 @@ Paths Queries::paths(Reading& reading, const RowsView& row) {
   std::vector<Slot> met;
   for (std::size_t t = 0; t < n_T; ++t) {
     const std::size_t begin = met.size();
-    const Metric& d = version.planted ? version.trees[t].tree->d() : setup_.d();
+    const Metric& d =
+        version.planted ? version.trees[t].tree->d() : *version.adaptation.settings->d;
     if (version.planted) {
       const auto& [tree, n_nodes, generation, answering] = version.trees[t];
       NodeId w = 0;

@@ -22,8 +22,9 @@ namespace boundary_forest {
 
 // Before the n_T-th example there are no trees: the exact nearest of those that have arrived, ties by the
 // first tree's priorities. is_there(slot) says which slots below `end` have one.
-Leaf nearest_awaited(const Setup& setup, const ExampleStore& store, const Query& query, Slot end,
-                     const std::function<bool(Slot)>& is_there, Counts& cost);
+Leaf nearest_awaited(const Setup& setup, const Metric& d, const ExampleStore& store,
+                     const Query& query, Slot end, const std::function<bool(Slot)>& is_there,
+                     Counts& cost);
 
 class Queries {
  public:

@@ -35,6 +35,7 @@ class Restoring {
  private:
   void check_labels(std::span<const double> labels, std::uint32_t n_classes) const;
   void check_examples() const;
+  void check_classes() const;
   void check_trees() const;
 
   const ForestState& state_;
@@ -84,6 +85,9 @@ Adaptation Restoring::adaptation() const {
                                           : state_.vote_rule < vote_rules(setup_.params).size(),
           "vote_power does not match the parameters");
   adaptation.votes.rule = static_cast<std::uint8_t>(state_.vote_rule);
+  check_classes();
+  adaptation.votes.class_weights = state_.class_weights;
+  adaptation.votes.class_counts = state_.class_counts;
   Window& window = adaptation.window;
   const std::vector<Arrival>& arrivals = state_.window.arrivals;
   const Arrival first =
@@ -164,6 +168,25 @@ void Restoring::check_examples() const {
   const double n_spread = setup_.votes() ? 0.0 : static_cast<double>(state_.seen);
   require(!state_.spread.empty() && state_.spread[0] == n_spread,
           "spread does not match the number of examples seen");
+}
+
+// Every stored example was counted once.
+void Restoring::check_classes() const {
+  for (const double weight : state_.class_weights)
+    require(setup_.votes() && weight >= ClassWeights::least && weight <= ClassWeights::largest,
+            "class_weights has an invalid number");
+  require(state_.class_counts.size() == (setup_.params.counts_classes() ? state_.n_classes : 0),
+          "class_counts does not match the classes");
+  double sum = 0.0;
+  for (const double count : state_.class_counts) {
+    require(count >= 0.0 && count == std::floor(count), "class_counts has an invalid number");
+    sum += count;
+  }
+  require(sum <= static_cast<double>(state_.seen), "class_counts exceeds the examples seen");
+  std::vector<double> left = state_.class_counts;
+  for (std::size_t i = 0; !left.empty() && i < state_.examples.labels.size(); ++i)
+    require((left[static_cast<std::size_t>(state_.examples.labels[i])] -= 1.0) >= 0.0,
+            "class_counts is below the number of stored examples");
 }
 
 // Nodes come after their parents, so that no path can lead back.

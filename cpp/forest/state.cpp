@@ -43,6 +43,8 @@ void put_adaptation(const Params& params, const ExampleStore& store, const Versi
   state.vote_rule = adaptation.votes.rule;
   state.tree_losses = adaptation.votes.losses;
   state.vote_errors = adaptation.votes.errors;
+  state.class_weights = adaptation.votes.class_weights;
+  state.class_counts = adaptation.votes.class_counts;
   const Window& window = adaptation.window;
   if (!window.is_kept()) return;
   state.window.arrivals = window.last(Window::capacity);

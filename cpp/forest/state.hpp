@@ -33,10 +33,12 @@ struct ForestState {
   LogWeights log_weights;
   std::vector<std::uint32_t> tree_weights;
   Examples window;
-  // If votes are tried: what Adaptation has of them.
+  // How votes are weighed: see VoteState.
   std::uint32_t vote_rule = 0;
   std::vector<double> vote_errors;
   std::vector<double> tree_losses;
+  std::vector<double> class_weights;
+  std::vector<double> class_counts;
   Examples examples;  // all that are stored, by arrival
 };
 

@@ -22,13 +22,14 @@ GraphIndex::GraphIndex(const Params& params, const Metric& d, const ExampleStore
       code_metric_(params.has_graph ? d.on_codes() : nullptr),
       one_step_(code_metric_ ? RowCodes::one_step(*code_metric_, params.n_features) : 0.0) {}
 
-std::vector<Leaf> GraphIndex::search(const QueryRows& queries, std::size_t i, const Limit& limit,
-                                     const GraphQuery& query, SearchScratch& scratch,
-                                     Counts& cost) const {
+std::optional<std::vector<Leaf>> GraphIndex::search(const QueryRows& queries, std::size_t i,
+                                                    const Limit& limit, const GraphQuery& query,
+                                                    SearchScratch& scratch, Counts& cost) const {
   const Position& y = queries.position(i);
   const bool has_limit = limit.n <= query.n_allowed;
   // A radius is reached when the beam goes beyond it.
   for (std::size_t beam = query.beam;; beam *= 2) {
+    if (query.is_too_wide(beam, has_limit ? limit.n : 0)) return std::nullopt;
     const Beam::Width width = this->width(query, beam, has_limit ? limit.n : 0);
     std::vector<Leaf> found;
     if (query.graph.codes) {
@@ -98,6 +99,20 @@ void GraphIndex::rank(const Position& y, std::vector<Leaf>& found, Counts& cost)
   std::sort(found.begin(), found.end(), [](const Leaf& a, const Leaf& b) {
     return a.reduced != b.reduced ? a.reduced < b.reduced : a.example < b.example;
   });
+}
+
+// A search passes through what may not be returned, so it goes on from the more examples, the fewer may be. To
+// go on from one costs about as much as 16 distances, besides those that it computes: links are followed, and
+// the beam is kept in order. A distance costs as much as `ratio` rows of a scan, which are read in their order
+// and for several queries at once: measured, about 4 for rows of up to 64 bytes, 3 for 256, 2 for 1,024 and 1
+// for 6,144; and 1 for a function of the user's.
+double GraphIndex::widest_beam(const GraphVersion& graph, std::size_t n_slots,
+                               std::size_t n_allowed) const {
+  const double row_bytes = static_cast<double>(store_.row_bytes());
+  const double ratio = d_.single_threaded() ? 1.0 : 1.0 + 1024.0 / (row_bytes + 256.0);
+  const double per_example = ratio * (16.0 + graph.radius.n_compared_per_example());
+  const double n = static_cast<double>(n_allowed);
+  return n * n / (per_example * static_cast<double>(n_slots));
 }
 
 // Of a search for n examples, or, if n is 0, for all that a beam has.
@@ -170,12 +185,12 @@ void GraphIndex::measure_radius() {
       BeamSearch search(links_, count, rows, row_bytes, d, y, [](Slot) { return true; }, *scratch);
       search.start_at(slot);
       search.run();
+      radius.add(scratch->beam, search.n_compared());
     };
     if (codes != nullptr)
       search(codes->rows(), n_features_, *code_metric_, ElementType::uint8);
     else
       search(store_.rows(), store_.row_bytes(), d_, store_.element_type());
-    radius.add(scratch->beam);
   }
   scratch_.give_back(std::move(scratch));
   draft_.radius = std::move(radius);

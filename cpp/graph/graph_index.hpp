@@ -9,11 +9,13 @@
 // the result is a function of the version and the query alone.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -53,6 +55,13 @@ struct GraphQuery {
   std::size_t n_allowed;                  // how many may be returned
   std::span<const std::uint8_t> allowed;  // by slot; none: all that are stored and not forgotten
   bool is_filtered;
+  double widest_beam;  // a wider one costs more than to compare all that may be returned
+
+  // Whether a search for n examples, or, if n is 0, for all within a radius, is dearer than that. To reach a
+  // radius, the beam is doubled again and again: all of these searches together must be cheaper.
+  bool is_too_wide(std::size_t beam, std::size_t n) const {
+    return static_cast<double>(n > 0 ? std::max(beam, n) : 2 * beam) > widest_beam;
+  }
 };
 
 class GraphIndex {
@@ -73,9 +82,13 @@ class GraphIndex {
   void commit(std::uint64_t number, std::uint64_t oldest_read);
   void rollback(const GraphVersion& committed, const StoreVersion& version);
 
-  // The closest examples to row i, in order, as far as the limit goes.
-  std::vector<Leaf> search(const QueryRows& queries, std::size_t i, const Limit& limit,
-                           const GraphQuery& query, SearchScratch& scratch, Counts& cost) const;
+  // The closest examples to row i, in order, as far as the limit goes. Nothing where that would take too
+  // wide a beam.
+  std::optional<std::vector<Leaf>> search(const QueryRows& queries, std::size_t i,
+                                          const Limit& limit, const GraphQuery& query,
+                                          SearchScratch& scratch, Counts& cost) const;
+  // The widest beam whose search costs no more than to compare all `n_allowed` that may be returned.
+  double widest_beam(const GraphVersion& graph, std::size_t n_slots, std::size_t n_allowed) const;
   ObjectPool<SearchScratch>& scratch() const { return scratch_; }
 
   // May be called by any thread.

@@ -19,10 +19,17 @@ Slot SearchRadius::sample(Slot i) const {
 
 // Among the first slots alone an example may be linked to few others, or to none, where trees were shown
 // them in an order of their own: then it does not count.
-void SearchRadius::add(const Beam& found) {
+void SearchRadius::add(const Beam& found, std::size_t n_compared) {
   if (found.entries().size() <= n_others()) return;
   for (std::size_t i = 0; i < n_sums_; ++i)
     sums_[i] += found.entries()[std::size_t{1} << i].reduced;  // the first is the example itself
+  n_compared_ += n_compared;
+  n_expanded_ += found.entries().size();
+}
+
+double SearchRadius::n_compared_per_example() const {
+  if (n_expanded_ == 0) return 16.0;
+  return static_cast<double>(n_compared_) / static_cast<double>(n_expanded_);
 }
 
 double SearchRadius::factor(std::size_t beam, std::size_t n) const {

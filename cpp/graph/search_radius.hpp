@@ -8,12 +8,15 @@
 // for every query.) What is typical is measured: how far the nearest, second, fourth, ... others of some
 // stored examples are, as a search finds them.
 //
+// The same searches tell what a search costs: how many distances it computes per example of its beam.
+//
 // It is a function of the links and the rows of the first slots, as many as RowCodes::count_for says: so
 // neither threads, nor cuts of the stream, nor saving can matter.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "base/types.hpp"
 #include "graph/beam.hpp"
@@ -35,11 +38,13 @@ class SearchRadius {
   std::size_t n_others() const { return std::size_t{1} << (n_sums_ - 1); }
   // The i-th of these examples.
   Slot sample(Slot i) const;
-  // What was found for one of them: itself, and others.
-  void add(const Beam& found);
+  // What was found for one of them: itself, and others; and how many distances that took.
+  void add(const Beam& found, std::size_t n_compared);
 
   // Infinite if distances do not tell.
   double factor(std::size_t beam, std::size_t n) const;
+  // How many distances a search computes per example of its beam; about 16 where it is not measured.
+  double n_compared_per_example() const;
 
  private:
   double sum_at(std::size_t rank) const;
@@ -47,6 +52,8 @@ class SearchRadius {
   Slot count_ = 0;
   std::size_t n_sums_ = 0;
   std::array<double, 9> sums_{};  // of the reduced distances to the 2^i-th nearest others
+  std::uint64_t n_compared_ = 0;  // distances that the counted searches computed
+  std::uint64_t n_expanded_ = 0;  // examples of their beams
 };
 
 }  // namespace boundary_forest

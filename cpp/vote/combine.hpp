@@ -35,11 +35,29 @@ inline double vote_weight(double ratio, VotePower power) {
   __builtin_unreachable();
 }
 
-// How answers are weighed: by 1 / d^power, times each tree's factor. No factors: all are 1. A tree
-// whose factor is 0 has no vote; one of them must be above 0.
+// What the votes for a class are multiplied by, beyond the paper: a weight that the user gave it, or, where
+// votes are balanced, 1 / the number of its examples. (scikit-learn's n / (n_classes * count) has two more
+// factors, which all classes share.) By code; a class that is not listed has the weight 1.
+struct ClassWeights {
+  static constexpr double least = 1e-100;  // that may be given, so that no sum of votes overflows
+  static constexpr double largest = 1e100;
+
+  std::span<const double> given = {};
+  std::span<const double> counts = {};
+
+  bool any() const { return !given.empty() || !counts.empty(); }
+  double of(std::uint32_t code) const {
+    if (code < counts.size()) return 1.0 / std::max(counts[code], 1.0);
+    return code < given.size() ? given[code] : 1.0;
+  }
+};
+
+// How answers are weighed: by 1 / d^power, times each tree's factor, times the weight of the class that it
+// names. No factors: all are 1. A tree whose factor is 0 has no vote; one of them must be above 0.
 struct Ballot {
   VotePower power = VotePower::one;
   std::span<const double> factors = {};
+  ClassWeights classes = {};
 };
 
 // Of the trees that have a vote.
@@ -81,6 +99,19 @@ inline double shepard_weights(std::span<double> d, const Ballot& ballot) {
 
 // Of the examples that the trees found: a label vector a tree.
 using Labels = std::span<const double* const>;
+
+// Multiplies the trees' weights by those of the classes that they name; returns the sum, which was `sum`. In
+// tree order, so that the codes of classes do not matter.
+inline double apply_class_weights(Labels labels, const ClassWeights& classes,
+                                  std::span<double> weights, double sum) {
+  if (!classes.any()) return sum;
+  sum = 0.0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    weights[i] *= classes.of(static_cast<std::uint32_t>(*labels[i]));
+    sum += weights[i];
+  }
+  return sum;
+}
 
 struct Vote {
   std::uint32_t code;

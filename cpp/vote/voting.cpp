@@ -134,7 +134,7 @@ void begin_votes(const Params& params, VoteState& votes) {
 Ballot ballot_of(const VoteState& votes, const Params& params, std::vector<double>& factors) {
   const VoteRule& rule = vote_rules(params)[votes.rule];
   if (!votes.losses.empty()) vote_factors(rule, votes.losses, params, factors);
-  return {rule.power, factors};
+  return {rule.power, factors, votes.classes()};
 }
 
 Ballots::Ballots(const Params& params, std::span<const double> losses,
@@ -152,7 +152,7 @@ void Ballots::renew(std::span<const double> losses, bool first) {
     if (rule.skill != rules[shared].skill || rule.lasting != rules[shared].lasting) shared = r;
     if (shared == r && !losses.empty() && (first || rule.skill > 0))
       vote_factors(rule, losses, params_, factors_[r]);
-    ballots_.push_back({rule.power, factors_[shared]});
+    ballots_.push_back({rule.power, factors_[shared], {}});
   }
 }
 

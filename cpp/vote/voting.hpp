@@ -29,7 +29,22 @@ struct VoteState {
   std::vector<double> errors;
   // If trees are judged, of each place: the recent mean of such errors.
   std::vector<double> losses;
+  // By class code: the weights that the user gave; and, if votes are balanced, how many examples have
+  // arrived, without those that were forgotten. They multiply the votes of an answer, and have no part in the
+  // choice of rules, which goes by plain mistakes.
+  std::vector<double> class_weights;
+  std::vector<double> class_counts;
+
+  ClassWeights classes() const { return {class_weights, class_counts}; }
 };
+
+// One more example of a class.
+template <class ClassCounts>
+void count_class(double code, ClassCounts& counts) {
+  const auto place = static_cast<std::size_t>(code);
+  if (counts.size() <= place) counts.resize(place + 1, 0.0);
+  counts[place] += 1.0;
+}
 
 // As votes are weighed before anything is learned. An engine that holds a part of the trees has no errors
 // of rules, as it does not choose among them.

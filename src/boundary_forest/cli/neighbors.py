@@ -62,7 +62,9 @@ def neighbors(
     ] = None,
     exact: Annotated[
         bool,
-        typer.Option("--exact", help="Compare each row with all vectors: exact, but slower."),
+        typer.Option(
+            "--exact", help="Compare each row with all vectors: exact, but slower for many vectors."
+        ),
     ] = False,
     on_error: o.OnError = "stop",
     format: o.Format = None,
@@ -133,7 +135,7 @@ def _neighbors_of(
         with warnings.catch_warnings():
             # An index that was fitted on a frame knows names, by which columns were chosen here.
             warnings.filterwarnings("ignore", "X does not have valid feature names")
-            distances, names = forest.kneighbors(part.X, k, beam=beam, exact=exact)
+            distances, names = forest.kneighbors(part.X, k, beam=beam, exact=exact or None)
     except (TypeError, ValueError) as error:
         raise StreamError(str(error)) from error
     return names.tolist(), distances.tolist()

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from boundary_forest.estimators.adaptive import check_adaptive
+from boundary_forest.estimators.class_weight import check_class_weight
 from boundary_forest.estimators.copying import Parts, put_together, taken_apart
 from boundary_forest.estimators.engine_constants import (
     ELEMENT_TYPES,
@@ -48,6 +49,7 @@ PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
         None,
     ],
     "random_state": ["random_state"],
+    "verbose": ["verbose"],
 }
 
 
@@ -78,6 +80,7 @@ class BaseBoundaryForest(LearningMixin, QueryMixin, BaseEstimator):
         offline: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.n_estimators = n_estimators
         self.max_children = max_children
@@ -87,6 +90,7 @@ class BaseBoundaryForest(LearningMixin, QueryMixin, BaseEstimator):
         self.offline = offline
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -159,6 +163,7 @@ class BaseBoundaryForest(LearningMixin, QueryMixin, BaseEstimator):
         self._validate_params()
         engine_metric(self.metric, self.metric_params)
         check_adaptive(vars(self))
+        check_class_weight(vars(self).get("class_weight"))
 
     # Files and copies
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils._param_validation import StrOptions
 
 from boundary_forest.estimators.adaptive import (
     ADAPTIVE_CONSTRAINTS,
@@ -16,9 +17,11 @@ from boundary_forest.estimators.adaptive import (
 )
 from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryForest
 from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.forest_settings import BALANCED
 from boundary_forest.estimators.labels import ClassLabels
 from boundary_forest.estimators.learning_call import LearningCall, LearningMode
 from boundary_forest.estimators.prequential import PredictThenLearnMixin
+from boundary_forest.estimators.sample_weight import refuses_sample_weight
 
 Shares = tuple[NDArray[np.float64], NDArray[Any]]  # of each class in each row, and the classes
 
@@ -75,6 +78,15 @@ class BoundaryForestClassifier(
         Whether ``fit`` learns its rows in an order drawn from the seed, so that rows sorted by
         class or target do no harm. With False, ``fit`` is ``partial_fit`` from nothing. Rows keep
         their numbers either way. With ``offline=True`` it has no effect.
+    class_weight : None, "balanced" or dict, default=None
+        What the votes for each class are multiplied by: None is 1; "balanced" is n_samples /
+        (n_classes * count), as in scikit-learn, where count is the number of the class's examples
+        learned so far, without forgotten ones; a dict has a weight above 0 for each class, and 1
+        for classes that it lacks. It may have classes that have not appeared yet. The trees do not
+        depend on it, and a class that no tree votes for has probability 0 whatever its weight.
+    verbose : int or bool, default=0
+        Whether ``fit`` and ``partial_fit`` print every few seconds how many rows were learned and
+        how long the rest will take. It acts at once, like ``n_jobs``, and changes no forest.
 
     Attributes
     ----------
@@ -124,6 +136,7 @@ class BoundaryForestClassifier(
         **PARAMETER_CONSTRAINTS,
         **ADAPTIVE_CONSTRAINTS,
         **STREAM_CONSTRAINTS,
+        "class_weight": [dict, StrOptions({BALANCED}), None],
     }
 
     def __init__(
@@ -143,6 +156,8 @@ class BoundaryForestClassifier(
         forgetting: Any = None,
         max_stored: int | None = None,
         shuffle: bool = True,
+        class_weight: Any = None,
+        verbose: int = 0,
     ) -> None:
         super().__init__(
             n_estimators=n_estimators,
@@ -153,6 +168,7 @@ class BoundaryForestClassifier(
             offline=offline,
             n_jobs=n_jobs,
             random_state=random_state,
+            verbose=verbose,
         )
         self.feature_weights = feature_weights
         self.max_samples = max_samples
@@ -160,6 +176,7 @@ class BoundaryForestClassifier(
         self.forgetting = forgetting
         self.max_stored = max_stored
         self.shuffle = shuffle
+        self.class_weight = class_weight
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -167,6 +184,7 @@ class BoundaryForestClassifier(
         fitted = self._attributes("classes_")
         return _labels(fitted).classes(fitted.engine.n_classes)
 
+    @refuses_sample_weight
     def fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
         """Learn from scratch; everything learned before is discarded.
 
@@ -194,6 +212,7 @@ class BoundaryForestClassifier(
         self._learn(LearningCall(X, y, ids, reset=True, shuffle=self.shuffle))
         return self
 
+    @refuses_sample_weight
     def partial_fit(self, X: Any, y: Any, classes: Any = None, *, ids: Any = None) -> Self:
         """Continue learning; new classes may appear at any time.
 
@@ -273,6 +292,30 @@ class BoundaryForestClassifier(
         while (shares := _joined(self._query_blocks(fitted, X, _shares))) is None:
             pass  # a class was forgotten between two blocks
         return shares
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The queries.
+
+        Returns
+        -------
+        log_shares : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``; -inf for a class without votes.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(random_state=0).fit([[0], [9]], ["a", "b"])
+        >>> forest.predict_log_proba([[1], [8]])
+        array([[  0., -inf],
+               [-inf,   0.]])
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def predict_proba_then_learn(
         self, X: Any, y: Any, *, ids: Any = None, return_ends: bool = False

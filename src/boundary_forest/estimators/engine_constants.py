@@ -27,6 +27,8 @@ FEWEST_CHILDREN, MOST_CHILDREN = _core.FEWEST_CHILDREN, _core.MOST_CHILDREN
 MOST_STORED = _core.MOST_STORED  # examples
 SHORTEST_LIFETIME, LONGEST_LIFETIME = _core.SHORTEST_LIFETIME, _core.LONGEST_LIFETIME  # examples
 LEAST_WEIGHT, LARGEST_WEIGHT = _core.LEAST_WEIGHT, _core.LARGEST_WEIGHT  # of a feature; or 0
+LEAST_CLASS_WEIGHT = _core.LEAST_CLASS_WEIGHT  # what votes for a class are multiplied by
+LARGEST_CLASS_WEIGHT = _core.LARGEST_CLASS_WEIGHT
 BEAM = _core.BEAM  # by measurement: `make bench SECTIONS=retrieval`
 
 # A forest that learns weights or chooses votes decides after FIRST_DECISION examples and at each
@@ -67,8 +69,10 @@ STATE_ARRAYS = {
     "window_arrivals": ("uint64", 1),
     "vote_errors": ("float64", 1),
     "tree_losses": ("float64", 1),
+    "class_weights": ("float64", 1),
+    "class_counts": ("float64", 1),
 }
-VOTE_ARRAYS = ("vote_errors", "tree_losses")
+VOTE_ARRAYS = ("vote_errors", "tree_losses", "class_weights", "class_counts")
 ID_COLUMNS = ("ids", "window_ids")  # each None, an array of int64 or a list of str
 
 NodeArrays = tuple[NDArray[np.uint32], NDArray[np.uint32]]

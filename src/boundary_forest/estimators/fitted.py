@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from boundary_forest import _core
 from boundary_forest.estimators.engine_constants import trees_in
 from boundary_forest.estimators.forest_settings import (
+    BALANCED,
     LATER_PARAMETERS,
     TREE_PARAMETERS,
     ForestSettings,
@@ -61,6 +62,7 @@ def new_engine(
         max_stored=adaptive["max_stored"] or 0,
         search=adaptive["search"],
         trees=trees,
+        balanced=adaptive["class_weight"] == BALANCED,
     )
 
 
@@ -83,6 +85,7 @@ def new_driver(settings: ForestSettings, labels: LabelPolicy) -> Driver:
         learns_weights=isinstance(adaptive["feature_weights"], str),
         lifetimes=lifetimes_of(adaptive["forgetting"], settings.n_estimators),
         max_stored=adaptive["max_stored"] or 0,
+        balanced=adaptive["class_weight"] == BALANCED,
     )
 
 

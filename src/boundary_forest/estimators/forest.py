@@ -17,6 +17,7 @@ from boundary_forest.estimators.labels import LabelVectors, Node
 from boundary_forest.estimators.learning_call import LearningCall
 
 __all__ = ["BoundaryForest", "Node"]
+from boundary_forest.estimators.sample_weight import refuses_sample_weight
 
 
 class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
@@ -69,6 +70,9 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
         Whether ``fit`` learns its rows in an order drawn from the seed, so that rows sorted by
         class or target do no harm. With False, ``fit`` is ``partial_fit`` from nothing. Rows keep
         their numbers either way. With ``offline=True`` it has no effect.
+    verbose : int or bool, default=0
+        Whether ``fit`` and ``partial_fit`` print every few seconds how many rows were learned and
+        how long the rest will take. It acts at once, like ``n_jobs``, and changes no forest.
 
     Attributes
     ----------
@@ -131,6 +135,7 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
         max_samples: float | None = None,
         weights: str = "distance",
         shuffle: bool = True,
+        verbose: int = 0,
     ) -> None:
         super().__init__(
             n_estimators=n_estimators,
@@ -141,6 +146,7 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
             offline=offline,
             n_jobs=n_jobs,
             random_state=random_state,
+            verbose=verbose,
         )
         self.label_metric = label_metric
         self.epsilon = epsilon
@@ -150,6 +156,7 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
         self.weights = weights
         self.shuffle = shuffle
 
+    @refuses_sample_weight
     def fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
         """Learn from scratch; everything learned before is discarded.
 
@@ -176,6 +183,7 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
         self._learn(LearningCall(X, y, ids, reset=True, shuffle=self.shuffle))
         return self
 
+    @refuses_sample_weight
     def partial_fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
         """Continue learning.
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from boundary_forest.estimators.engine_constants import LONGEST_LIFETIME, SHORTEST_LIFETIME
+from boundary_forest.estimators.errors import plain
 from boundary_forest.estimators.metrics import canonical
 from boundary_forest.estimators.row_order import RowOrder
 
@@ -22,7 +23,9 @@ ADAPTIVE_PARAMETERS = {
     "weights": "distance",
     "forgetting": None,
     "max_stored": None,
+    "class_weight": None,
 }
+BALANCED = "balanced"  # the class_weight that follows the examples of each class
 # And of retrieval, with what is the paper's.
 LATER_PARAMETERS = {**ADAPTIVE_PARAMETERS, "search": "paper"}
 
@@ -132,9 +135,22 @@ def _weights(value: Any) -> Any:
     return np.asarray(value, dtype=np.float64).tolist()
 
 
+def _class_weights(value: Any) -> Any:
+    """Return weights by class in one order, whatever order they were given in."""
+    if value is None or isinstance(value, str):
+        return value
+    weights = {plain(label): float(weight) for label, weight in value.items()}
+    return dict(sorted(weights.items(), key=lambda item: repr(item[0])))
+
+
 def _whole(value: Any) -> int | None:
     return None if value is None else int(value)
 
 
-# As JSON has them too.
-_WRITTEN = {"feature_weights": _weights, "forgetting": as_written, "max_stored": _whole}
+# In one form each, as JSON has it too.
+_WRITTEN = {
+    "feature_weights": _weights,
+    "forgetting": as_written,
+    "max_stored": _whole,
+    "class_weight": _class_weights,
+}

@@ -139,6 +139,13 @@ def rows_of(fitted: Fitted, ids: Any) -> NDArray[Any]:
     return np.asarray(rows)
 
 
+def stored_names(fitted: Fitted) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return the arrival numbers of the stored examples, in order, and their ids or the same."""
+    snapshot = fitted.engine.snapshot()
+    arrivals = snapshot.arrivals(0, snapshot.size).astype(np.int64)
+    return arrivals, names_of(snapshot.ids(0, snapshot.size), arrivals)
+
+
 def _listed(unknown: list[Any]) -> str:
     shown = ", ".join(repr(plain(one)) for one in unknown[:MOST_SHOWN])
     more = f" and {len(unknown) - MOST_SHOWN} more" if len(unknown) > MOST_SHOWN else ""

@@ -10,6 +10,7 @@ from typing import Any, Self
 from boundary_forest.estimators.batch import BatchRecorder, LearningBatch
 from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.class_runs import ClassRuns
+from boundary_forest.estimators.class_weight import known_classes, weigh_new_classes
 from boundary_forest.estimators.fitted import Fitted, Forest
 from boundary_forest.estimators.forest_settings import ForestSettings
 from boundary_forest.estimators.ids import forget_examples
@@ -26,12 +27,14 @@ from boundary_forest.estimators.learning_call import (
     train_engine,
 )
 from boundary_forest.estimators.learning_lock import LearningLock
+from boundary_forest.estimators.progress import shown_progress
 
 
 class LearningMixin:
     """Adds learning calls to an estimator that has ``check_params`` and ``_new_engine``."""
 
     n_jobs: int | None
+    verbose: int
     offline: bool
     check_params: Callable[[], None]
     _new_engine: Callable[[ForestSettings, LabelPolicy], Forest]
@@ -243,6 +246,7 @@ class LearningMixin:
         """Return a batch ready to be learned, with an engine of its own if ``fitted`` is None."""
         if fitted is not None:
             check_batch_ids(fitted, batch)
+        known = known_classes(fitted)
         labels, policy = encoded_labels(self, fitted, batch)
         if fitted is None:
             settings = first_settings(self, batch, labels.shape[1], shuffle=shuffle)
@@ -251,13 +255,18 @@ class LearningMixin:
             check_batch_ids(fitted, batch)
         elif policy is not fitted.labels:
             fitted = replace(fitted, labels=policy)
+        weigh_new_classes(fitted, known)
         return PreparedBatch(batch, fitted, labels, mode, with_leaves, shuffle)
 
     def _train(self, prepared: PreparedBatch) -> Any:
         """Let the engine learn, and become what it has published; return its answers."""
         recorder, batch, engine = self._recorder, prepared.batch, prepared.fitted.engine
         threads, before, failed = n_threads(self.n_jobs), engine.seen, False
-        with nullcontext((batch,)) if recorder is None else recorder.recording(batch) as parts:
+        shown: AbstractContextManager[Any] = nullcontext()
+        if self.verbose:
+            shown = shown_progress(type(self).__name__, engine, len(batch))
+        recorded = nullcontext((batch,)) if recorder is None else recorder.recording(batch)
+        with recorded as parts, shown:
             try:
                 return train_engine(prepared, parts, threads)
             except Exception:

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryForest
 from boundary_forest.estimators.checking import n_threads
-from boundary_forest.estimators.engine_constants import BEAM, GRAPH, NONE, SEARCHES
+from boundary_forest.estimators.container import ContainerMixin
+from boundary_forest.estimators.engine_constants import BEAM, GRAPH, SEARCHES
 from boundary_forest.estimators.errors import as_count
 from boundary_forest.estimators.fitted import Fitted
-from boundary_forest.estimators.ids import checked_ids, names_of, rows_of
+from boundary_forest.estimators.ids import names_of
 from boundary_forest.estimators.labels import NoLabels
 from boundary_forest.estimators.learning_call import LearningCall, LearningMode
-from boundary_forest.estimators.metrics import canonical
+from boundary_forest.estimators.neighbor_graphs import NeighborGraphMixin
 from boundary_forest.estimators.queries import Neighbors, named_neighbors
 from boundary_forest.estimators.searching import (
     MODES,
     as_radius,
-    graph_of,
     neighbors_of_stored,
     search_options,
 )
 
 
-class BoundaryForestNeighbors(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseBoundaryForest
-):
+class BoundaryForestNeighbors(NeighborGraphMixin, ContainerMixin, BaseBoundaryForest):
     """Online approximate nearest-neighbour search with a Boundary Forest.
 
     Parameters
@@ -51,7 +46,7 @@ class BoundaryForestNeighbors(
         of those that they compare on the way down.
     beam : int, default=100
         Number of examples from which a typical search of the "graph" continues. A larger beam finds
-        more of the true neighbours, but takes longer.
+        more of the true neighbours, but takes longer, up to the time of exact search.
     n_estimators : int, default=30
         Number of trees (the paper's n_T). More trees make a better graph, but take memory and time
         to learn.
@@ -71,6 +66,9 @@ class BoundaryForestNeighbors(
         Number of threads; None is 1, -1 all cores. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the forest; None draws one.
+    verbose : int or bool, default=0
+        Whether ``fit`` and ``partial_fit`` print every few seconds how many rows were learned and
+        how long the rest will take. It acts at once, like ``n_jobs``, and changes no forest.
 
     Attributes
     ----------
@@ -141,6 +139,7 @@ class BoundaryForestNeighbors(
         offline: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         super().__init__(
             n_estimators=n_estimators,
@@ -151,6 +150,7 @@ class BoundaryForestNeighbors(
             offline=offline,
             n_jobs=n_jobs,
             random_state=random_state,
+            verbose=verbose,
         )
         self.n_neighbors = n_neighbors
         self.mode = mode
@@ -251,7 +251,7 @@ class BoundaryForestNeighbors(
         return_distance: bool = True,
         *,
         beam: int | None = None,
-        exact: bool = False,
+        exact: bool | None = None,
         allowed: Any = None,
     ) -> Any:
         """Return stored examples close to each query, nearest first; ties go to the earlier
@@ -267,9 +267,10 @@ class BoundaryForestNeighbors(
             Whether to return the distances as well.
         beam : int or None, default=None
             Overrides the estimator's ``beam``.
-        exact : bool, default=False
-            Whether to compare all stored examples and return the true neighbours. The time grows
-            with their number; up to some thousand examples it is the faster way.
+        exact : bool or None, default=None
+            Whether to compare all stored examples and return the true neighbours. None does so
+            where it is estimated to take no longer than the graph's search: for up to some thousand
+            examples, and for a wide beam. False always searches the graph.
         allowed : array-like or None, default=None
             The examples that may be returned: a boolean mask of ``n_samples_fit_`` values, in order
             of arrival, or ids, of which unknown ones are ignored. If they are few, the search is
@@ -306,7 +307,7 @@ class BoundaryForestNeighbors(
         return_distance: bool = True,
         *,
         beam: int | None = None,
-        exact: bool = False,
+        exact: bool | None = None,
         allowed: Any = None,
     ) -> Any:
         """Return stored examples within a radius of each query, nearest first.
@@ -323,7 +324,7 @@ class BoundaryForestNeighbors(
             Whether to return the distances as well.
         beam : int or None, default=None
             As for ``kneighbors``: the beam to begin with.
-        exact : bool, default=False
+        exact : bool or None, default=None
             As for ``kneighbors``.
         allowed : array-like or None, default=None
             As for ``kneighbors``.
@@ -354,177 +355,6 @@ class BoundaryForestNeighbors(
         distances, names = self._queried(fitted, X, query)
         return (distances, names) if return_distance else names
 
-    def kneighbors_graph(
-        self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity"
-    ) -> csr_matrix:
-        """Return the neighbours of each query as a sparse graph.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or None, default=None
-            The queries; None means every stored example, which is then not its own neighbour.
-        n_neighbors : int or None, default=None
-            Number of neighbours; None means the estimator's ``n_neighbors``.
-        mode : {"connectivity", "distance"}, default="connectivity"
-            Whether the edges have weight 1 or the distance.
-
-        Returns
-        -------
-        graph : CSR matrix of shape (n_samples, n_samples_fit_)
-            Its columns are arrival numbers, even where examples have ids; in each row the
-            neighbours stand nearest first.
-
-        Examples
-        --------
-        >>> from boundary_forest import BoundaryForestNeighbors
-        >>> index = BoundaryForestNeighbors(random_state=0).fit([[0.0], [3.0], [1.0]])
-        >>> index.kneighbors_graph([[0.2], [2.5]], 2).toarray()
-        array([[1., 0., 1.],
-               [0., 1., 1.]])
-        """
-        if mode not in MODES:
-            raise ValueError(f"mode must be one of {MODES}, got {mode!r}")
-        n = self.n_neighbors if n_neighbors is None else n_neighbors
-        fitted = self._require_fitted()
-        return graph_of(fitted, self._neighbors(fitted, X, n), mode)
-
-    def transform(self, X: Any) -> csr_matrix:
-        """Return the neighbours of each query as a sparse graph, like KNeighborsTransformer.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The queries.
-
-        Returns
-        -------
-        graph : CSR matrix of shape (n_samples, n_samples_fit_)
-            With ``mode="distance"``, ``n_neighbors`` + 1 entries per row, so that a stored example
-            has ``n_neighbors`` neighbours and itself; with "connectivity", ``n_neighbors``.
-
-        Examples
-        --------
-        >>> from boundary_forest import BoundaryForestNeighbors
-        >>> index = BoundaryForestNeighbors(1, random_state=0).fit([[0.0], [3.0], [1.0]])
-        >>> index.transform([[3.0]]).toarray()
-        array([[0., 0., 2.]])
-        """
-        fitted = self._require_fitted()
-        return graph_of(fitted, self._entries(fitted, X), self.mode)
-
-    def fit_transform(self, X: Any, y: Any = None, *, ids: Any = None) -> csr_matrix:
-        """Learn from scratch, and return the neighbours of each example as a sparse graph.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training vectors, in the order in which they are learned.
-        y : ignored
-        ids : array-like of shape (n_samples,) or None, default=None
-            Ids of the examples, int64 or str, unique in the batch and among the stored examples;
-            ``kneighbors`` then returns them. Either all batches have ids or none.
-
-        Returns
-        -------
-        graph : CSR matrix of shape (n_samples, n_samples)
-            As ``transform`` returns it. Every example is among its own neighbours, even if it has
-            more duplicates than neighbours.
-
-        Examples
-        --------
-        >>> from boundary_forest import BoundaryForestNeighbors
-        >>> graph = BoundaryForestNeighbors(1, random_state=0).fit_transform([[0.0], [3.0], [1.0]])
-        >>> graph.nnz, graph.diagonal().tolist()
-        (6, [0.0, 0.0, 0.0])
-        """
-        self.fit(X, y, ids=ids)
-        fitted = self._require_fitted()
-        distances, arrivals, _ = neighbors = self._entries(fitted, X)
-        if canonical(self.metric) != "inner_product":  # by which others may be closer than itself
-            own = np.arange(len(arrivals))
-            hidden = (arrivals != own[:, None]).all(axis=1)
-            for column, itself in ((distances, 0.0), (arrivals, own[hidden])):
-                column[hidden, 1:] = column[hidden, :-1]
-                column[hidden, 0] = itself
-        return graph_of(fitted, neighbors, self.mode)
-
-    def get(self, ids: Any) -> NDArray[Any]:
-        """Return the stored vectors with these ids.
-
-        Parameters
-        ----------
-        ids : array-like of int or str
-            The ids that were passed to ``partial_fit``.
-
-        Returns
-        -------
-        vectors : ndarray of shape (n_ids, n_features)
-            In the order of the ids, in the type in which they are stored.
-
-        Raises
-        ------
-        KeyError
-            If some ids are unknown; it lists them.
-
-        Examples
-        --------
-        >>> from boundary_forest import BoundaryForestNeighbors
-        >>> index = BoundaryForestNeighbors(random_state=0).fit([[0.0], [3.0]], ids=["a", "b"])
-        >>> index.get(["b"]).tolist(), len(index), "a" in index, list(index)
-        ([[3.0]], 2, True, ['a', 'b'])
-        """
-        return rows_of(self._require_fitted(), ids)
-
-    def __len__(self) -> int:
-        """Return the number of stored examples; 0 before fitting."""
-        fitted = self.fitted
-        return 0 if fitted is None else int(fitted.engine.stats()["examples_stored"])
-
-    def __bool__(self) -> bool:
-        return True  # an empty index is an index
-
-    def __contains__(self, id: object) -> bool:
-        """Whether a stored example has this id."""
-        fitted = self.fitted
-        if fitted is None or fitted.settings.ids == NONE:
-            return False
-        try:
-            wanted = checked_ids(fitted, [id])
-        except (TypeError, ValueError):  # of a kind that no example's id is
-            return False
-        return bool(fitted.engine.named(wanted)[0][0])
-
-    def __iter__(self) -> Iterator[Any]:
-        """Return the ids of the stored examples, or their row numbers, in order of arrival."""
-        fitted = self.fitted
-        if fitted is None:
-            return iter(())
-        snapshot = fitted.engine.snapshot()
-        arrivals = snapshot.arrivals(0, snapshot.size).astype(np.int64)
-        state = snapshot.state(with_positions=False)
-        names = names_of(state["ids"], state["arrivals"].astype(np.int64))
-        return iter(names[np.isin(state["arrivals"], arrivals)].tolist())
-
-    @property
-    def n_samples_fit_(self) -> int:
-        """Number of examples seen; the graphs have as many columns."""
-        return int(self._require_fitted().engine.seen)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_samples_fit_
-
-    def _entries(self, fitted: Fitted, X: Any) -> Neighbors:
-        n_entries = as_count(self.n_neighbors) + (self.mode == "distance")
-        n_stored = fitted.engine.stats()["examples_stored"]
-        if n_entries > n_stored:
-            raise ValueError(
-                f"n_neighbors={self.n_neighbors} with mode={self.mode!r} needs {n_entries} "
-                f"neighbours per row, but only {n_stored} examples are stored: use a smaller "
-                "n_neighbors, or learn more examples first"
-            )
-        return self._neighbors(fitted, X, n_entries)
-
     def _neighbors(
         self,
         fitted: Fitted,
@@ -532,7 +362,7 @@ class BoundaryForestNeighbors(
         n_neighbors: Any,
         *,
         beam: int | None = None,
-        exact: bool = False,
+        exact: bool | None = None,
         allowed: Any = None,
     ) -> Neighbors:
         n = as_count(n_neighbors)

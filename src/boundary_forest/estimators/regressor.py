@@ -20,6 +20,7 @@ from boundary_forest.estimators.base import PARAMETER_CONSTRAINTS, BaseBoundaryF
 from boundary_forest.estimators.labels import Targets
 from boundary_forest.estimators.learning_call import LearningCall
 from boundary_forest.estimators.prequential import PredictThenLearnMixin
+from boundary_forest.estimators.sample_weight import refuses_sample_weight
 
 
 class BoundaryForestRegressor(
@@ -78,6 +79,9 @@ class BoundaryForestRegressor(
         Whether ``fit`` learns its rows in an order drawn from the seed, so that rows sorted by
         class or target do no harm. With False, ``fit`` is ``partial_fit`` from nothing. Rows keep
         their numbers either way. With ``offline=True`` it has no effect.
+    verbose : int or bool, default=0
+        Whether ``fit`` and ``partial_fit`` print every few seconds how many rows were learned and
+        how long the rest will take. It acts at once, like ``n_jobs``, and changes no forest.
 
     Attributes
     ----------
@@ -146,6 +150,7 @@ class BoundaryForestRegressor(
         forgetting: Any = None,
         max_stored: int | None = None,
         shuffle: bool = True,
+        verbose: int = 0,
     ) -> None:
         super().__init__(
             n_estimators=n_estimators,
@@ -156,6 +161,7 @@ class BoundaryForestRegressor(
             offline=offline,
             n_jobs=n_jobs,
             random_state=random_state,
+            verbose=verbose,
         )
         self.epsilon = epsilon
         self.feature_weights = feature_weights
@@ -165,6 +171,7 @@ class BoundaryForestRegressor(
         self.max_stored = max_stored
         self.shuffle = shuffle
 
+    @refuses_sample_weight
     def fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
         """Learn from scratch; everything learned before is discarded.
 
@@ -192,6 +199,7 @@ class BoundaryForestRegressor(
         self._learn(LearningCall(X, y, ids, reset=True, shuffle=self.shuffle))
         return self
 
+    @refuses_sample_weight
     def partial_fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:
         """Continue learning.
 

@@ -22,7 +22,7 @@ MODES = ("connectivity", "distance")
 
 
 def search_options(
-    fitted: Fitted, beam: Any, default_beam: int, *, exact: bool, allowed: Any
+    fitted: Fitted, beam: Any, default_beam: int, *, exact: bool | None, allowed: Any
 ) -> dict[str, Any]:
     """Return the options of the engine's ``neighbors`` and ``within``.
 
@@ -34,8 +34,8 @@ def search_options(
         Of this call; None is the estimator's.
     default_beam : int
         The estimator's.
-    exact : bool
-        Whether all stored examples are compared.
+    exact : bool or None
+        Whether all stored examples are compared; None is where that is cheaper.
     allowed : array-like or None
         A mask over arrivals, or ids.
     """
@@ -44,7 +44,7 @@ def search_options(
     beam = default_beam if beam is None else beam  # set_params may have set anything
     if not isinstance(beam, Integral) or isinstance(beam, bool) or beam < 1:
         raise ValueError(f"beam must be an integer >= 1, got {beam!r}")
-    options = {"beam": min(int(beam), 2**32), "exact": bool(exact)}
+    options = {"beam": min(int(beam), 2**32), "exact": None if exact is None else bool(exact)}
     return options if allowed is None else {**options, **_filter(fitted, allowed)}
 
 

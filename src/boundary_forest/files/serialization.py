@@ -23,6 +23,7 @@ from boundary_forest.files.reading import Arrays, ModelFile
 LAST_CODE_POINT = 0x10FFFF
 CALLABLE = "callable"
 RANDOM_STATE = "RandomState"
+CLASS_WEIGHT, BY_CLASS = "class_weight", "by_class"
 
 # Of Python objects: how each kind is written and read. Their types must be these, not derived.
 _KINDS: dict[str, tuple[type, Callable[[Any], bytes], Any]] = {
@@ -140,6 +141,8 @@ def _written_parameter(name: str, value: Any) -> Any:
     value = value.tolist() if isinstance(value, np.ndarray) else plain(value)
     if isinstance(value, dict):
         value = {key: plain(part) for key, part in value.items()}
+        if name == CLASS_WEIGHT:  # keys of JSON are text, but classes need not be
+            value = {BY_CLASS: [[plain(label), weight] for label, weight in value.items()]}
     try:
         same = json.loads(json.dumps(value)) == value
     except (TypeError, ValueError):
@@ -161,6 +164,9 @@ def read_parameters(
 def _read_parameter(file: ModelFile, name: str, value: Any, given: dict[str, Any]) -> Any:
     if not isinstance(value, dict) or name == "metric_params":
         return value
+    if name == CLASS_WEIGHT and value.keys() == {BY_CLASS}:
+        with file.checking("document"):
+            return dict(value[BY_CLASS])
     if name == "random_state" and value.keys() == {RANDOM_STATE}:
         with file.checking("document"):
             return _read_random_state(value[RANDOM_STATE])

@@ -77,8 +77,8 @@ class ShardingMixin(ClusterMixin):
         another forest: each actor has all trees over every n-th example, which learns several times
         as fast and needs less memory, and is less accurate. What needs all examples in one place is
         refused then: ``checkpoint_dir``, ``offline``, ``feature_weights="learned"``,
-        ``weights="auto"``, ``forgetting``, ``max_stored``, ``predict_then_learn``, ``apply``,
-        ``explain`` and ``save``.
+        ``weights="auto"``, ``forgetting``, ``max_stored``, ``class_weight``,
+        ``predict_then_learn``, ``apply``, ``explain`` and ``save``.
     """
 
     def __init__(self, *arguments: Any, shard_by: str = "trees", **options: Any) -> None:

@@ -44,6 +44,11 @@ class Gathered:
         """Return the arrival numbers of examples begin to end."""
         return np.asarray(self.state()["arrivals"][begin:end])
 
+    def ids(self, begin: int, end: int) -> Any:
+        """Return the ids of examples begin to end, or None if they have none."""
+        ids = self.state()["ids"]
+        return None if ids is None else ids[begin:end]
+
     def neighbors(self, rows: NDArray[Any], n: int, n_jobs: int, **options: Any) -> Any:
         """Return what the forest's ``neighbors`` returns."""
         return self._forest.neighbors(rows, n, n_jobs, **options)

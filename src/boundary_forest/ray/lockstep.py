@@ -56,6 +56,7 @@ class Lockstep:
         self._checkpoint = checkpoint
         self._lock = threading.RLock()
         self._n_calls = 0
+        self.class_weights: NDArray[np.float64] | None = None  # by code, of all classes by now
         self._is_lost = False  # actors have parted, and there is nothing to bring them back from
         self.is_ahead = False  # of the checkpoint, which does not know what was forgotten
         self._max_stored = settings.adaptive.get("max_stored")
@@ -139,6 +140,8 @@ class Lockstep:
             self._driver = new_driver(self._settings, self.labels)
             if latest is not None:
                 self._driver.restore(latest.driver)
+            if self.class_weights is not None:
+                self._driver.weigh_classes(self.class_weights)
         for i in actors:
             self._group.start(i, files[i])
         if self._exchanges and self._max_stored:

@@ -104,6 +104,12 @@ class SpreadForest(Lockstep):
         with Interrupts():
             self._learn_safely(learn)
 
+    def weigh_classes(self, weights: NDArray[np.float64]) -> None:
+        """Multiply the votes for each class by its weight, by code."""
+        with self._lock:
+            self.class_weights = weights
+            self._driver.weigh_classes(weights)
+
     def check_ids(self, ids: Any, may_be_known: bool = False) -> None:
         """Raise ValueError if an id occurs twice or names a stored example."""
         self._run("call", "check_ids", ids, may_be_known)

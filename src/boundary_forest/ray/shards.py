@@ -258,6 +258,7 @@ def check_shards(parameters: Mapping[str, Any]) -> None:
         "weights": ("distance", "uniform"),
         "forgetting": (None,),
         "max_stored": (None,),
+        "class_weight": (None,),
     }
     for name, allowed in refused.items():
         if name in parameters and not any(parameters[name] is one for one in allowed):

@@ -109,8 +109,23 @@ class Graph:
         code = self.code or (lambda x: x)
         self.walked = {arrival: code(x) for arrival, x in self.rows.items()}
         has_ratios = not callable(d) and d != "inner_product"
+        self.compared_per_example = 16.0  # distances of a typical search per example of its beam
         self.sums = self.typical(count_for(len(rows))) if has_ratios else []
+        self.cost_ratio = 1.0 if callable(d) else 1.0 + 1024.0 / (rows[0].nbytes + 256.0)
         self.evaluations = 0  # of searches
+
+    def cheapest(
+        self, y: Row, n: int, beam: int, is_returned: Callable[[int], bool] = everyone
+    ) -> list[int]:
+        """As ``search``; or, if that is estimated to cost more, the n closest of all."""
+        returned = [a for a in self.rows if is_returned(a)]
+        per_example = self.cost_ratio * (16.0 + self.compared_per_example)
+        widest = float(len(returned)) * len(returned) / (per_example * len(self.rows))
+        if max(min(beam, len(self.rows)), n) <= widest:
+            return self.search(y, n, beam, is_returned)
+        reduced = self.d(y, np.stack([self.rows[a] for a in returned]))
+        self.evaluations += len(returned)
+        return [a for _, a in sorted(zip(reduced, returned, strict=True))][:n]
 
     def search(
         self, y: Row, n: int, beam: int, is_returned: Callable[[int], bool] = everyone
@@ -161,6 +176,7 @@ class Graph:
         """Sums of how far the nearest, second, fourth, ... others of some examples are."""
         sums = [0.0] * min(MOST_OTHERS, count // 4).bit_length()
         rows = {a: self.walked[a] for a in list(self.rows)[:count]}
+        n_compared = n_expanded = 0
         for i in range(N_ASKED if sums else 0):
             asked = list(rows)[(2 * i + 1) * count // (2 * N_ASKED)]
             walk = Walk(self.d, rows, rows[asked])
@@ -169,6 +185,9 @@ class Graph:
             found = walk.run(self.links, Width(n, n, n))
             if len(found) == n:  # among the first alone, it may be linked to fewer
                 sums = [total + float(found[1 << j][0]) for j, total in enumerate(sums)]
+                n_compared, n_expanded = n_compared + len(walk.met), n_expanded + n
+        if n_expanded:
+            self.compared_per_example = n_compared / n_expanded
         return sums
 
     def width(self, beam: int, n: int, n_allowed: int) -> Width:

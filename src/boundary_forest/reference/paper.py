@@ -5,7 +5,8 @@ on labels and ``epsilon`` its threshold, ``y`` the query, ``v`` the current node
 estimator. What the paper leaves open is settled here as in the engine, bit for bit: how ties are
 drawn, in which order distances are summed, what happens before ``n_T`` examples have arrived.
 
-Beyond the paper go ``feature_weights`` (weights.py), ``weights`` (votes.py), ``lifetimes``
+Beyond the paper go ``feature_weights`` (weights.py), ``weights`` and ``class_weight`` (votes.py; it
+multiplies the votes of an answer, and not those by which rules are compared), ``lifetimes``
 (forgetting.py), ``max_samples``, the fraction of the arrivals that each tree learns, and
 ``max_stored``, the most examples that are stored at a time; ``forget``, on request; and a limit on
 the depth of trees (depth.py).
@@ -43,9 +44,11 @@ from boundary_forest.reference.metrics import (
 )
 from boundary_forest.reference.randomness import fingerprint, hash64, is_learned, shuffled
 from boundary_forest.reference.votes import (
+    FIRST_DECISION,
     GROWING_STEPS,
     PERIOD,
     Votes,
+    class_weights,
     growing_step,
     is_decision,
     shepard_weights,
@@ -131,6 +134,7 @@ class BoundaryForest:
         weights: str = "distance",
         lifetimes: Sequence[int] = (),
         max_stored: int = 0,
+        class_weight: Any = None,
     ) -> None:
         self.n_T, self.k, self.seed, self.epsilon, self.E = n_T, k, seed, epsilon, E
         self.d, self.distance = metric(d, p)
@@ -139,6 +143,8 @@ class BoundaryForest:
             self.d = weighted_euclidean(np.asarray(feature_weights, dtype=np.float64))
         self.d_c = d_c or euclidean_label_distance
         self.max_samples, self.max_stored = max_samples, max_stored
+        self.class_weight = class_weight
+        self.forgotten: set[int] = set()  # arrivals
         self.votes = Votes(weights, n_T, E)
         self.forgets, self.lifetimes = len(lifetimes) > 0, Lifetimes(lifetimes, n_T)
         self.recent = RecentVotes(self.lifetimes, n_T, E)
@@ -172,7 +178,8 @@ class BoundaryForest:
         """The locally closest node of each tree, on which E works."""
         if not self.trees:
             self.comparisons += len(self.buffer)
-            return [self.argmin(self.buffer, y, self.d, (0,), self.seen)] * self.n_T
+            d = self.metric_of(self.log_weights)
+            return [self.argmin(self.buffer, y, d, (0,), self.seen)] * self.n_T
         return [tree.BTQuery(y, self.seen) for tree in self.trees]
 
     def learns(self, i: int, arrival: int) -> bool:
@@ -195,10 +202,10 @@ class BoundaryForest:
         self.take_note_of(y, c)
         if not self.trees:
             self.buffer.append(Node(y, c, a))
-            if self.seen == self.n_T:
-                self.BFInitialization()
+        self.decide()
+        if self.seen == self.n_T:
+            self.BFInitialization()
         if self.trees:
-            self.decide()
             self.keep_shallow()
             self.grow_successors(growing_step(self.seen, self.n_T))
             self.keep_within_bound()
@@ -299,6 +306,7 @@ class BoundaryForest:
         earliest that some tree has.
         """
         gone = set(arrivals)
+        self.forgotten |= gone
         self.window = [known for known in self.window if known[0] not in gone]
         self.buffer = [w for w in self.buffer if w.arrival not in gone]
         stored = {a: example for a, example in self.stored.items() if a not in gone}
@@ -352,8 +360,10 @@ class BoundaryForest:
         if doubling:
             lasting = [t for t in self.trees if self.forgets and self.lifetimes.is_lasting(t.place)]
             self.learn_weights(WINDOW, lasting[0].log_weights if lasting else self.log_weights)
-        elif self.forgets and (self.seen % PERIOD == 0 or self.seen == self.n_T):
-            self.learn_weights(PERIOD, self.log_weights)
+        else:
+            is_first = self.seen == self.n_T or self.seen < min(self.n_T, FIRST_DECISION)
+            if is_first or (self.forgets and self.trees and self.seen % PERIOD == 0):
+                self.learn_weights(PERIOD, self.log_weights)
 
     def learn_weights(self, n_rows: int, in_use: Logs) -> None:
         if self.learns_weights:
@@ -430,7 +440,7 @@ class BoundaryForest:
 
     def reduced(self, y: Row, v: list[Node]) -> list[float]:
         """The reduced distances of the trees' answers, each by its tree's metric."""
-        metrics = [tree.d for tree in self.trees] or [self.d] * self.n_T
+        metrics = [t.d for t in self.trees] or [self.metric_of(self.log_weights)] * self.n_T
         return [d(y, v_i.x[None])[0] for d, v_i in zip(metrics, v, strict=True)]
 
     @property
@@ -453,7 +463,11 @@ class BoundaryForest:
 
     def shepard_vote(self, y: Row, n_classes: int) -> Row:
         v = self.BFQuery(y)
-        return self.shares(v, self.weights(y, v, self.ballot), n_classes)
+        known = [c for a, c in enumerate(self.labels) if a not in self.forgotten]
+        weight_of = class_weights(self.class_weight, known)
+        weights = self.weights(y, v, self.ballot)
+        weights = [w * weight_of(int(v_i.c[0])) for v_i, w in zip(v, weights, strict=True)]
+        return self.shares(v, weights, n_classes)
 
     def shares(self, v: list[Node], weights: list[float], n_classes: int) -> Row:
         votes = np.zeros(n_classes)

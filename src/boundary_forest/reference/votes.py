@@ -8,6 +8,7 @@ before it, but not at more than half of all.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -52,6 +53,18 @@ def shepard_weights(d: list[float], p: float, factors: list[float] | None = None
     ratios = [1.0 if d_i == least else least / d_i if d_i > 0 else 0.0 for d_i in d]
     powers = [{0.0: 1.0, 0.5: math.sqrt(r), 1.0: r, 2.0: r * r}[p] for r in ratios]
     return [f_i * w if f_i > 0 else 0.0 for f_i, w in zip(f, powers, strict=True)]
+
+
+def class_weights(class_weight: Any, labels: list[Row]) -> Callable[[int], float]:
+    """What votes for a class are multiplied by: None, "balanced" or a dict, by code.
+
+    "balanced" is 1 / the number of its examples, to which scikit-learn's weights are proportional.
+    """
+    if class_weight != "balanced":
+        given = class_weight or {}
+        return lambda code: float(given.get(code, 1.0))
+    counts = Counter(int(c[0]) for c in labels)
+    return lambda code: 1.0 / max(counts[code], 1)
 
 
 def weighted_sum(C: list[Row], weights: list[float], unit: float) -> Row:

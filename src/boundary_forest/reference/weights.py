@@ -138,7 +138,8 @@ class Learning:
         forgets: bool,
     ) -> None:
         self.seed, self.seen, self.classes, self.forgets = seed, seen, classes, forgets
-        self.cut, self.arrivals = len(X) * 3 // 4, arrivals
+        self.cut = len(X) if len(X) < FEWEST_ROWS else len(X) * 3 // 4
+        self.arrivals = arrivals
         rows = X[: self.cut].astype(np.float64)
         means = in_order(rows) / len(rows)
         squares = in_order((rows - means) ** 2)
@@ -250,8 +251,8 @@ def learned_weights(
     classes: bool,
     forgets: bool = False,
 ) -> Logs:
-    """The weights to use from now on; 1 / variance where a forest that forgets begins."""
-    if len(X) < FEWEST_ROWS and not (forgets and len(X) > 1):
+    """The weights to use from now on; 1 / variance where a forest begins."""
+    if not len(X):
         return in_use
     learning = Learning(X, C, arrivals, seen=seen, seed=seed, classes=classes, forgets=forgets)
     return learning.equal if len(X) < FEWEST_ROWS else learning.choice(in_use)

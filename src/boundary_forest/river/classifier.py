@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from river import base
 
 from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.class_weight import weights_of
 from boundary_forest.estimators.classifier import BoundaryForestClassifier as SklearnClassifier
 from boundary_forest.estimators.explanation import Explanation
 from boundary_forest.estimators.labels.class_codes import as_labels
@@ -57,6 +58,9 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
         :class:`boundary_forest.BoundaryForestClassifier`; see :meth:`for_streams`.
     max_stored : int or None, default=None
         The maximum number of stored examples; None: no limit.
+    class_weight : None, "balanced" or dict, default=None
+        What the votes for each label are multiplied by, as for
+        :class:`boundary_forest.BoundaryForestClassifier`.
 
     Attributes
     ----------
@@ -101,7 +105,9 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
         weights: str = "distance",
         forgetting: str | list[int | None] | None = None,
         max_stored: int | None = None,
+        class_weight: str | dict[Any, float] | None = None,
     ) -> None:
+        self.class_weight = class_weight
         super().__init__(
             n_estimators,
             max_children,
@@ -118,9 +124,15 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
         # Each label's code, in order of appearance, as the engine takes it: an array of one number.
         self._codes: dict[Any, NDArray[np.float64]] = {}
         self._labels: list[Any] = []
+        self._n_weighed = 0  # labels whose weights the forest knows
 
     def _estimator(self) -> BaseBoundaryForest:
-        return SklearnClassifier(**self._shared_parameters())
+        return SklearnClassifier(class_weight=self.class_weight, **self._shared_parameters())
+
+    def _before_learning(self, forest: NamedForest) -> None:
+        if isinstance(self.class_weight, dict) and self._n_weighed != len(self._labels):
+            forest.weigh_classes(weights_of(self._labels, self.class_weight))
+            self._n_weighed = len(self._labels)
 
     @property
     def _multiclass(self) -> bool:
@@ -317,6 +329,7 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
                     self._labels.append(label)
             yield
         except BaseException:
+            self._n_weighed = 0
             if self._forest is None or self._forest.examples_seen == seen:
                 for label in self._labels[known:]:
                     del self._codes[label]

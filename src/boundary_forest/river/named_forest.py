@@ -147,6 +147,10 @@ class NamedForest:
         finally:
             self._narrower = None
 
+    def weigh_classes(self, weights: NDArray[np.float64]) -> None:
+        """Multiply the votes for each class by its weight, by code, from the next rows on."""
+        self._engine.weigh_classes(weights)
+
     def predict_one(self, x: Mapping[Hashable, Any]) -> float:
         """The code of the class with the most votes, of equals the first to appear; or the mean."""
         code_or_mean: float = self._engine.predict(self.columns.row(x), 1).item()

@@ -122,6 +122,9 @@ class RiverForest(base.Estimator):
             raise ValueError(f"seed must be None or an integer from 0 to 2**32 - 1, got {seed!r}")
         self._estimator().check_params()
 
+    def _before_learning(self, forest: NamedForest) -> None:
+        """Tell the forest what it must know of labels that are learned next."""
+
     def _forest_to_learn(self) -> NamedForest:
         """Return the forest, or a new one that becomes it once it has learned."""
         if self._forest is not None:
@@ -131,12 +134,15 @@ class RiverForest(base.Estimator):
 
     def _learn_one(self, x: Mapping[Hashable, Any], label: NDArray[np.float64]) -> None:
         forest = self._forest or self._forest_to_learn()
-        forest.learn(forest.row_to_learn(x), label, 1)
+        row = forest.row_to_learn(x)
+        self._before_learning(forest)
+        forest.learn(row, label, 1)
         self._forest = forest
 
     def _learn_many(self, X: pd.DataFrame, labels: NDArray[np.float64]) -> None:
         forest = self._forest_to_learn()
         rows = forest.rows_to_learn(X)
+        self._before_learning(forest)
         try:
             forest.learn(rows, labels, self._n_threads())
         finally:  # an interrupted call keeps the rows that were published

@@ -109,9 +109,14 @@ class ClassCodes:
     def encode(self, labels: NDArray[Any]) -> tuple[NDArray[np.float64], ClassCodes]:
         """The labels' codes, and the table that has all of them."""
         if len(self.classes) > 0 and labels.dtype.kind == self.classes.dtype.kind != "O":
-            at = np.searchsorted(self.classes, labels)
-            at[at == len(self.classes)] = 0
-            if (self.classes[at] == labels).all():  # as nearly always: no class is new
+            at = self.classes.searchsorted(labels)
+            if len(labels) == 1:  # a row that comes alone; arrays of one take several times as long
+                place = at.item()
+                known = place < len(self.classes) and self.classes[place] == labels[0]
+            else:
+                at[at == len(self.classes)] = 0
+                known = (self.classes[at] == labels).all()
+            if known:  # as nearly always: no class is new
                 return self.codes[at].astype(np.float64), self
         values, first, inverse = _unique(labels)
         table = self.with_classes(values[np.argsort(first)])
@@ -139,6 +144,16 @@ def as_labels(y: Any) -> NDArray[Any]:
         y = as_given(y)
     if hasattr(y, "to_numpy"):  # of pandas' own integers scikit-learn would make floats
         y = y.to_numpy()
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if isinstance(y, list | tuple):
+        lengths = [len(row) for row in y if isinstance(row, list | tuple | np.ndarray)]
+        shape = (len(y), max(lengths, default=1))
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y should be a 1d array, got an array of shape {shape} instead, but a row has one "
+            "class: for several labels per row use MultiOutputClassifier or ClassifierChain of "
+            "sklearn.multioutput, or BoundaryForest, which learns label vectors"
+        )
     labels: NDArray[Any] = column_or_1d(y, warn=True)
     if len(labels) == 0:
         raise ValueError("y must contain at least one label")
@@ -202,7 +217,7 @@ def _check_whole(fractions: Any) -> None:
         )
 
 
-def _kind_of(label: Any) -> str:
+def kind_of_label(label: Any) -> str:
     """Labels of different kinds do not mix, even where numpy would rewrite one as the other."""
     for kind, types in _KINDS.items():
         if isinstance(label, types):
@@ -214,7 +229,7 @@ def _check_one_kind(*labels: NDArray[Any]) -> None:
     kinds: dict[str, Any] = {}
     for some in labels:
         for label in some if some.dtype.kind == "O" else some[:1]:
-            kinds.setdefault(_kind_of(label), label)
+            kinds.setdefault(kind_of_label(label), label)
     if len(kinds) > 1:
         found = " and ".join(f"{kind} such as {plain(label)!r}" for kind, label in kinds.items())
         raise TypeError(
