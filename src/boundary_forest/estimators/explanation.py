@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from boundary_forest.estimators.adaptive import (
     most_important,
     named_importances,
 )
+from boundary_forest.estimators.contributions import contributions_of
+from boundary_forest.estimators.explanation_html import as_html, as_list, shown_value
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.forest_settings import lifetimes_of
 from boundary_forest.estimators.ids import names_of
@@ -21,6 +24,7 @@ from boundary_forest.estimators.labels import ClassLabels, Endings
 from boundary_forest.estimators.lifetime_stats import Lifetime, Turnover, turnover_in
 
 MOST_EXAMPLES = 10  # that are printed
+MOST_DIFFERENCES = 3  # that are printed of each
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,13 @@ class Example:
         Its share in the answer; all shares sum to 1.
     trees : int
         Number of trees that end at it.
+    values : array-like of shape (n_features,)
+        The stored row.
+    contributions : ndarray of shape (n_features,) or None
+        Each feature's share of the squared distance from the query, by the current weights of the
+        features; of the distance itself if the metric is not Euclidean. They sum to 1, or are all 0
+        at distance 0. None if the distance is no sum over features: "chebyshev", "inner_product"
+        and functions.
     """
 
     arrival: int
@@ -106,6 +117,14 @@ class Example:
     distance: float
     share: float
     trees: int
+    values: Any = field(default=(), repr=False, compare=False)
+    contributions: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the example as plain values."""
+        plain = {part.name: getattr(self, part.name) for part in fields(self)}
+        contributions = None if self.contributions is None else self.contributions.tolist()
+        return {**plain, "values": as_list(self.values), "contributions": contributions}
 
     def __str__(self) -> str:
         name = f"#{self.arrival}" if self.id is None else f"id {self.id!r}"
@@ -135,6 +154,10 @@ class Explanation:
         Those that the trees end at, the largest share first.
     turnover : Turnover or None
         How the trees stand and are weighed now, by lifetime, if the forest forgets.
+    query : array-like of shape (n_features,)
+        The query.
+    feature_names : tuple of str
+        The names of the features; x0, x1, ... if they have none.
     """
 
     answer: Any
@@ -144,6 +167,8 @@ class Explanation:
     shares: tuple[Share, ...] = ()
     examples: tuple[Example, ...] = ()
     turnover: Turnover | None = None
+    query: Any = field(default=(), repr=False, compare=False)
+    feature_names: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def lifetimes(self) -> tuple[tuple[Lifetime, float], ...]:
@@ -153,6 +178,17 @@ class Explanation:
             (group, sum(tree.weight for tree in self.trees if tree.lifetime == group.lifetime))
             for group in groups
         )
+
+    @property
+    def kind(self) -> str:
+        """What the answer is: a "prediction", or the "nearest" example."""
+        labelled = any(example.label is not None for example in self.examples)
+        return "prediction" if labelled else "nearest"
+
+    @property
+    def deciding(self) -> tuple[Example, ...]:
+        """The examples that have a share in the answer."""
+        return tuple(example for example in self.examples if example.share > 0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as plain dicts, lists and numbers.
@@ -169,7 +205,9 @@ class Explanation:
             "answer": self.answer,
             "confidence": self.confidence,
             "shares": [asdict(share) for share in self.shares],
-            "examples": [asdict(example) for example in self.examples],
+            "feature_names": list(self.feature_names),
+            "query": as_list(self.query),
+            "examples": [example.to_dict() for example in self.examples],
             "trees": [
                 {
                     "weight": tree.weight,
@@ -212,6 +250,77 @@ class Explanation:
             examples=tuple(replace(e, label=label_of(e.label)) for e in self.examples),
         )
 
+    def in_columns(
+        self,
+        names: Sequence[str],
+        widths: Sequence[int],
+        decode: Callable[[NDArray[Any]], Any],
+    ) -> Explanation:
+        """Return the explanation in terms of the columns that the features were computed from.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The columns.
+        widths : sequence of int
+            Number of features of each, in order. Further features are left out.
+        decode : callable
+            Takes a row of features, and returns the values of the columns.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(random_state=0).fit([[1, 0], [0, 1]], ["a", "b"])
+        >>> explained = forest.explain([1, 0]).in_columns(
+        ...     ["colour"], [2], lambda row: ["red" if row[0] else "blue"]
+        ... )
+        >>> explained.query, explained.examples[0].values
+        (['red'], ['red'])
+        """
+        starts = np.cumsum([0, *widths[:-1]])
+
+        def summed(shares: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+            if shares is None or not len(widths):
+                return None
+            return np.asarray(np.add.reduceat(shares[: sum(widths)], starts))
+
+        examples = tuple(
+            replace(e, values=decode(e.values), contributions=summed(e.contributions))
+            for e in self.examples
+        )
+        return replace(
+            self, query=decode(self.query), feature_names=tuple(names), examples=examples
+        )
+
+    def to_html(self, image_shape: tuple[int, ...] | None = None) -> str:
+        """Return the explanation as HTML: the query and the stored rows, feature by feature.
+
+        Notebooks show this. Cells are shaded by their contributions to the distance. Rows that look
+        like images are drawn: those with a square number of features, at least 64, none of them
+        negative, which have no names or are called pixels.
+
+        Parameters
+        ----------
+        image_shape : tuple of int or None, default=None
+            (height, width), or (height, width, 3) for colours, of rows that are images.
+
+        Returns
+        -------
+        html : str
+            Without scripts or links; names and labels are escaped.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(random_state=0).fit([[0], [9]], ["a", "b"])
+        >>> "prediction: <b>&#x27;b&#x27;</b>" in forest.explain([8]).to_html()
+        True
+        """
+        return as_html(self, image_shape)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
     def paths(self) -> str:
         """Return one line per tree: the stored examples on its path.
 
@@ -237,12 +346,13 @@ class Explanation:
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        labelled = any(example.label is not None for example in self.examples)
-        lines = [f"{'prediction' if labelled else 'nearest'}: {self.answer!r}"]
+        lines = [f"{self.kind}: {self.answer!r}"]
         lines += [f"  {s.label!r}: weight {s.share:.2f}, {_trees(s.trees)}" for s in self.shares]
-        deciding = [example for example in self.examples if example.share > 0]
+        deciding = self.deciding
         lines.append("from the stored examples")
-        lines += [f"  {example}" for example in deciding[:MOST_EXAMPLES]]
+        for example in deciding[:MOST_EXAMPLES]:
+            lines.append(f"  {example}")
+            lines += self._differences(example)
         if len(deciding) > MOST_EXAMPLES:
             lines.append(f"  and {len(deciding) - MOST_EXAMPLES} more")
         if self.importances:
@@ -252,6 +362,22 @@ class Explanation:
             lines.append(f"weights of the trees: {self.turnover.votes}")
             lines += [f"  {g.name}: weight {share:.2f}, {g.details}" for g, share in self.lifetimes]
         return "\n".join(lines)
+
+    def _differences(self, example: Example) -> list[str]:
+        """Return a line about the features in which an example differs most from the query."""
+        if example.distance == 0:
+            return ["    equal to the query"]
+        if example.contributions is None:
+            return []
+        largest = np.argsort(-example.contributions, kind="stable")[:MOST_DIFFERENCES]
+        parts = [
+            f"{self.feature_names[i]} ({shown_value(example.values[i])}, "
+            f"query {shown_value(self.query[i])}: "
+            f"{example.contributions[i]:.0%})"
+            for i in largest
+            if example.contributions[i] > 0
+        ]
+        return ["    differs in " + ", ".join(parts)] if parts else []
 
 
 def explanation_of(fitted: Fitted, row: NDArray[Any]) -> Explanation:
@@ -289,14 +415,33 @@ def explanation_of(fitted: Fitted, row: NDArray[Any]) -> Explanation:
         )
     )
     names = [None] * len(leaves) if ids is None else names_of(ids, arrivals)[leaves].tolist()
+    weighs = fitted.settings.adaptive.get("feature_weights") is not None
+    features = fitted.engine.features() if weighs else None
+    feature_names: Iterable[Any] = (
+        [f"x{i}" for i in range(row.shape[1])]
+        if fitted.feature_names is None
+        else fitted.feature_names
+    )
     return Explanation(
         answer,
         min(1.0, max(0.0, float(confidence))),
         tuple(paths),
-        _importances(fitted),
+        () if features is None else _importances(feature_names, *features),
         _shares(paths, answer) if isinstance(policy, ClassLabels) else (),
-        _examples(paths, names),
+        _with_rows(
+            _examples(paths, names),
+            dict(zip(arrivals.tolist(), positions, strict=True)),
+            partial(
+                contributions_of,
+                fitted.settings.metric,
+                fitted.settings.metric_params,
+                None if features is None else np.asarray(features[0]),
+                row[0],
+            ),
+        ),
         turnover_in(fitted),
+        row[0],
+        tuple(map(str, feature_names)),
     )
 
 
@@ -331,8 +476,22 @@ def _trees(n: int) -> str:
     return "1 tree" if n == 1 else f"{n} trees"
 
 
-def _importances(fitted: Fitted) -> tuple[tuple[str, float], ...]:
-    if fitted.settings.adaptive.get("feature_weights") is None:
-        return ()
-    importances = importances_of(*fitted.engine.features())
-    return most_important(named_importances(fitted.feature_names, importances))
+def _with_rows(
+    examples: tuple[Example, ...],
+    positions: dict[int, NDArray[Any]],
+    contributions_in: Callable[[NDArray[Any]], NDArray[np.float64] | None],
+) -> tuple[Example, ...]:
+    """Return examples with their rows, by arrival number, and what features contribute."""
+    rows = np.stack([positions[example.arrival] for example in examples])
+    contributions = contributions_in(rows)
+    each = [None] * len(rows) if contributions is None else list(contributions)
+    return tuple(
+        replace(example, values=row, contributions=shares)
+        for example, row, shares in zip(examples, rows, each, strict=True)
+    )
+
+
+def _importances(
+    names: Iterable[Any], weights: NDArray[np.float64], variances: NDArray[np.float64]
+) -> tuple[tuple[str, float], ...]:
+    return most_important(named_importances(names, importances_of(weights, variances)))

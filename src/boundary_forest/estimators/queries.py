@@ -118,9 +118,11 @@ class QueryMixin:
         -------
         explanation : Explanation
             The prediction; each class's share of the votes and number of trees; the stored examples
-            behind it, with ids, labels, distances, weights and numbers of trees; and for each tree
-            the examples from its root to the locally closest one. Printing it shows all but the
-            paths, which ``paths()`` returns as text; ``to_dict()`` returns everything.
+            behind it, with ids, labels, distances, weights, numbers of trees, their rows and what
+            each feature contributes to the distance; and for each tree the examples from its root
+            to the locally closest one. Printing it shows the features that differ most, with their
+            shares of the squared distance. A notebook shows a table, or pictures if rows look like
+            images (``to_html()``). ``paths()`` returns the paths as text, ``to_dict()`` everything.
 
         Examples
         --------
@@ -132,6 +134,7 @@ class QueryMixin:
           'b': weight 1.00, 2 trees
         from the stored examples
           #1, label 'b', distance 1: weight 1.00, 2 trees
+            differs in x0 (9, query 8: 100%)
         """
         fitted = self._require_fitted()
         rows = self._query_rows(fitted, np.asarray(x)[None] if np.ndim(x) == 1 else x)

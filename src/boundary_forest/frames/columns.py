@@ -94,6 +94,11 @@ class Columns:
         each = iter(values)
         return {f.name: sum(itertools.islice(each, f.width)) for f in self.features}
 
+    def decoded(self, position: NDArray[Any]) -> list[Any]:
+        """Return the values of the columns that a position was computed from."""
+        each = iter(position.tolist())
+        return [f.decoded(list(itertools.islice(each, f.width))) for f in self.features]
+
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON, which ``from_json`` reads."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}

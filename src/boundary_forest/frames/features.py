@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Self
 
 from boundary_forest.frames.column_kinds import BOOLEAN, LIST, NUMBER, TEXT, TIME
@@ -49,6 +50,24 @@ class Feature:
     def is_numeric(self) -> bool:
         """Whether it is numbers that are shifted and scaled."""
         return self.kind in (NUMBER, TIME, LIST)
+
+    def decoded(self, numbers: list[float]) -> Any:
+        """Return the value that these numbers encode; None for an unknown or missing category."""
+        if not self.is_numeric:
+            if 1 not in numbers:
+                return None
+            code = numbers.index(1)
+            return self.categories[code] if code < len(self.categories) else "other"
+        values = numbers
+        if (self.shift, self.scale) != (0, 1):  # to digits that float32 has not rounded
+            digits = 5 - math.floor(math.log10(abs(self.scale)))
+            values = [round(x * self.scale + self.shift, digits) for x in numbers]
+        if self.kind == TIME:
+            try:
+                return str(datetime.fromtimestamp(values[0], UTC).replace(tzinfo=None))
+            except (OSError, OverflowError, ValueError):  # a year that Python does not have
+                return values[0]
+        return values if self.kind == LIST else values[0]
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON, which ``from_json`` reads."""

@@ -188,6 +188,10 @@ class FrameModel:
         explanation : Explanation
         """
         explanation: Explanation = self.forest.explain(self._positions(as_table(rows)))
+        features = self.columns.features
+        explanation = explanation.in_columns(
+            [f.name for f in features], [f.width for f in features], self.columns.decoded
+        )
         if explanation.importances:  # of the features that columns are encoded as
             by_column = most_important(self.feature_importances_)
             explanation = replace(explanation, importances=by_column)

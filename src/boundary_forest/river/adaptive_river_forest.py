@@ -112,6 +112,7 @@ class AdaptiveRiverForest(RiverForest):
           'b': weight 1.00, 50 trees
         from the stored examples
           #1, label 'b', distance 1: weight 1.00, 50 trees
+            differs in size (9, query 8: 100%)
         """
         if self._forest is None:
             return None

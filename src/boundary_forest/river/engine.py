@@ -145,6 +145,7 @@ class BoundaryForestEngine(RiverForest, BaseNN):
         nearest: 1
         from the stored examples
           #1, distance 2: weight 1.00, 10 trees
+            differs in size (9, query 7: 100%)
         """
         return None if self._forest is None else self._explanation(self._forest, x)
 

@@ -177,7 +177,13 @@ class NamedForest:
         ``labels`` are the codes of all classes in order, or any target.
         """
         policy = new_labels(self._estimator).encoded(labels, None, len(labels), 0)[1]
-        return explanation_of(Fitted(self._engine, self._settings(), policy), self.columns.row(x))
+        columns = self.columns
+        fitted = Fitted(self._engine, self._settings(), policy)
+        n, names = len(columns.of), [str(name) for name in columns.of]
+        # Columns to spare are no features.
+        return explanation_of(fitted, columns.row(x)).in_columns(
+            names, [1] * n, lambda row: row[:n]
+        )
 
     def as_estimator(self, labels: NDArray[Any]) -> BaseBoundaryForest:
         """A copy as the scikit-learn estimator that is the same learner.
