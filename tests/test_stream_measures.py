@@ -16,6 +16,7 @@ from boundary_forest.session import Session, SessionSettings, class_measures
 from boundary_forest.session.scores import MEASURES
 
 TREES = {"n_estimators": 10, "random_state": 0}
+WARMUP = 200  # rows
 
 
 def noisy(n=1200):
@@ -29,21 +30,24 @@ def noisy(n=1200):
 
 
 def taken(table, target):
-    """The last snapshot and history of a session, and all rows that were answered."""
+    """The last snapshot and history of a session, and all rows that were answered.
+
+    Of shares of the votes, those of the forest: the warm-up has none.
+    """
     true, answers, shares = [], [], []
-    with Session(SessionSettings(target=target, parameters=TREES, warmup=200)) as session:
+    with Session(SessionSettings(target=target, parameters=TREES, warmup=WARMUP)) as session:
         for event in session.take_rows(table):
             if getattr(event, "answers", None) is not None and event.y is not None:
                 true += event.y.tolist()
                 answers += event.answers.tolist()
-                if event.confidence is not None:
+                if event.confidence is not None and event.arrival is not None:
                     classes = event.result.classes.tolist()
                     shares += [dict(zip(classes, s, strict=True)) for s in event.result.shares]
         return session.snapshot(), session.history(), true, answers, shares
 
 
 def test_classes_are_judged_as_by_scikit_learn():
-    state, history, true, answers, shares = taken(noisy(), "kind")
+    state, history, true, answers, shares = taken(noisy(1500), "kind")
     labels = sorted(set(true) | set(answers))
     assert len(labels) == 4
     assert state.accuracy == pytest.approx(metrics.accuracy_score(true, answers))
@@ -51,7 +55,16 @@ def test_classes_are_judged_as_by_scikit_learn():
     assert state.kappa == pytest.approx(metrics.cohen_kappa_score(true, answers))
     assert state.macro_f1 == pytest.approx(metrics.f1_score(true, answers, average="macro"))
     voted = [[share.get(label, 0.0) for label in labels] for share in shares]
-    assert state.log_loss == pytest.approx(metrics.log_loss(true, voted, labels=labels))
+    by_forest = true[-len(voted) :]
+    assert len(true) - len(voted) == pytest.approx(WARMUP, abs=WARMUP / 10)  # some have no label
+    losses = metrics.log_loss(by_forest, voted, labels=labels)
+    assert state.log_loss == pytest.approx(losses)
+    recent = metrics.log_loss(by_forest[-1000:], voted[-1000:], labels=labels)
+    assert len(voted) > 1000
+    assert state.recent_log_loss == pytest.approx(recent)
+    surest = np.array(voted).max(axis=1)
+    assert state.confidence == pytest.approx(surest.mean())
+    assert state.recent_confidence == pytest.approx(surest[-1000:].mean())
     expected = metrics.precision_recall_fscore_support(true, answers, labels=labels)
     found = {score.name: score for score in history.by_class}
     for label, precision, recall, f1, rows in zip(labels, *expected, strict=True):
@@ -85,11 +98,18 @@ def test_the_baselines_answer_from_the_labels_before_a_row():
     assert state.no_change_accuracy == pytest.approx(no_change / (len(labels) - 1))
 
 
-def test_reliability_counts_every_answer_by_its_confidence():
+def test_a_stream_that_ends_in_its_warmup_has_no_log_loss():
+    state, history, *_ = taken(noisy(WARMUP - 1), "kind")
+    assert 0 < state.error < 1
+    assert state.log_loss is state.recent_log_loss is state.confidence is None
+    assert history.reliability == []
+
+
+def test_reliability_counts_every_answer_of_the_forest_by_its_confidence():
     _, history, true, answers, shares = taken(noisy(), "kind")
     confidence = np.array([max(share.values()) for share in shares])
-    right = np.array(true) == np.array(answers)
-    assert sum(b.rows for b in history.reliability) == len(true)
+    right = (np.array(true) == np.array(answers))[-len(shares) :]
+    assert sum(b.rows for b in history.reliability) == len(shares)
     for found in history.reliability:
         low = min(0.9, np.floor(10 * found.confidence + 1e-9) / 10)
         here = (confidence >= low - 1e-12) & ((confidence < low + 0.1 - 1e-12) | (low > 0.85))
@@ -154,7 +174,7 @@ def test_a_stream_that_is_resumed_has_the_measures_of_one_that_was_not(told, tmp
     resumed = last_event(source, tmp_path / "kept")
     assert resumed["rows"] == whole["rows"] == 900
     names = [name for name in MEASURES if not name.startswith("recent_")]
-    assert sum(whole[name] is not None for name in names) == (7 if target == "label" else 3)
+    assert sum(whole[name] is not None for name in names) == (8 if target == "label" else 3)
     for name in names:
         assert resumed[name] == pytest.approx(whole[name])
     assert resumed.get("classes") == whole.get("classes")

@@ -69,7 +69,8 @@ def test_the_panel_tells_all_where_there_is_room():
         "no change 6.25 %",
         "kappa 0.940",
         "F1 0.945",
-        "log-loss 0.310",
+        "log-loss 0.310, recent 0.290",
+        "confidence 87.5 %",
         "3 bad",
         "12 unlabelled",
         "1 unseen categories",
@@ -197,7 +198,8 @@ def test_the_summary_has_the_measures_of_its_task():
         "accuracy 95.0 %; majority class 12.5 %, no change 6.25 %",
         "kappa 0.940",
         "F1 0.945 on average; lowest 0.",
-        "log-loss 0.310",
+        "log-loss 0.310; 0.290 recently",
+        "confidence 87.5 %; 89.0 % recently",
     ):
         assert said in texts[0]
         assert said.split()[0] not in texts[1]

@@ -88,7 +88,9 @@ def measures(snapshot: SessionSnapshot) -> dict[str, str]:
             "no change": percent(snapshot.no_change_accuracy),
             "kappa": score(snapshot.kappa),
             "F1": score(snapshot.macro_f1),
-            "log-loss": number(snapshot.log_loss, 3),
+            "log-loss": f"{number(snapshot.log_loss, 3)}, "
+            f"recent {number(snapshot.recent_log_loss, 3)}",
+            "confidence": percent(snapshot.confidence),
         }
     return {} if snapshot.rmse is None else {"RMSE": number(snapshot.rmse)}
 
@@ -143,7 +145,8 @@ def _of_classes(last: SessionSnapshot, by_class: Sequence[ClassScore]) -> dict[s
         "accuracy": f"{percent(last.accuracy)}; majority class {majority}, no change {no_change}",
         "kappa": score(last.kappa),
         "F1": score(last.macro_f1),
-        "log-loss": number(last.log_loss, 3),
+        "log-loss": f"{number(last.log_loss, 3)}; {number(last.recent_log_loss, 3)} recently",
+        "confidence": f"{percent(last.confidence)}; {percent(last.recent_confidence)} recently",
     }
     if by_class:
         least = min(by_class, key=lambda scored: scored.f1)

@@ -60,7 +60,8 @@ def _of_classes(last: SessionSnapshot) -> list[Tile]:
         Tile("accuracy", percent(last.accuracy), f"majority {majority}, no change {no_change}"),
         Tile("Cohen's kappa", score(last.kappa), "0 is chance, 1 is perfect"),
         Tile("F1", score(last.macro_f1), "mean over all classes"),
-        Tile("log-loss", number(last.log_loss, 3), "in nats; 0 is perfect"),
+        Tile("log-loss", number(last.log_loss, 3), f"{number(last.recent_log_loss, 3)} recently"),
+        Tile("confidence", percent(last.confidence), f"{percent(last.recent_confidence)} recently"),
     ]
 
 

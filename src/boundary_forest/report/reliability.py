@@ -50,7 +50,8 @@ def reliability(bins: Sequence[Bin]) -> Reliability | None:
     points = [(WIDE * found.confidence, HIGH * (1 - found.accuracy)) for found in bins]
     return Reliability(
         note="On the dashed line, predictions are right as often as their confidence says; above "
-        f"it, more often. Mean gap: {percent(apart)}. Larger dots: more rows.",
+        f"it, more often. Mean gap: {percent(apart)}. Larger dots: more rows. The warm-up is left "
+        "out, because no forest predicts there.",
         label="Accuracy against confidence: "
         + "; ".join(f"{percent(b.confidence)} {percent(b.accuracy)}" for b in bins),
         grid="".join(f"M0 {HIGH * t:.5g}H{WIDE}M{WIDE * t:.5g} 0V{HIGH}" for t in scale.ticks()),

@@ -208,20 +208,29 @@ class Calibration:
         true_share: NDArray[np.float64],
         confidence: NDArray[np.float64],
         right: NDArray[np.bool_],
-    ) -> None:
-        """Add answers: the share of the true class, that of the answer, and whether it is right."""
-        self.rows += len(true_share)
-        self.loss -= float(np.log(np.clip(true_share, LEAST, 1.0)).sum())
+    ) -> NDArray[np.float64]:
+        """Add answers: the share of the true class, that of the answer, and whether it is right.
+
+        Returns the log-loss of each.
+        """
+        losses: NDArray[np.float64] = -np.log(np.clip(true_share, LEAST, 1.0))
+        self.rows += len(losses)
+        self.loss += float(losses.sum())
         place = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
         sums = (np.bincount(place, weights, BINS) for weights in (None, confidence, right))
         for kept, n, total, n_right in zip(self.bins, *(s.tolist() for s in sums), strict=True):
             kept[0] += int(n)
             kept[1] += total
             kept[2] += int(n_right)
+        return losses
 
     def log_loss(self) -> float | None:
         """Return the mean log-loss in nats: 0 is perfect."""
         return self.loss / self.rows if self.rows else None
+
+    def confidence(self) -> float | None:
+        """Return the mean confidence."""
+        return sum(total for _, total, _ in self.bins) / self.rows if self.rows else None
 
     def reliability(self) -> list[Bin]:
         """Return the bins that have answers, by confidence."""

@@ -57,11 +57,12 @@ def peak_memory() -> int:
 class SessionSnapshot:
     """The figures of a session at a moment, as a panel, a line of text or a web page shows them.
 
-    ``error`` to ``log_loss`` are classification's, ``mae`` to ``recent_r2`` regression's; those of
-    the other task are None, and all are before the first answer. ``majority_accuracy`` and
+    ``error`` to ``recent_confidence`` are classification's, ``mae`` to ``recent_r2`` regression's;
+    those of the other task are None, and all are before the first answer. ``majority_accuracy`` and
     ``no_change_accuracy`` are those of the majority class and of the previous label, each of the
-    rows before; ``macro_f1`` is the mean of the classes' F1. "Recent" is over the latest 1,000
-    answers, or the latest seconds.
+    rows before; ``macro_f1`` is the mean of the classes' F1. Log-loss and confidence leave out the
+    warm-up, in which no forest answers. "Recent" is over the latest 1,000 answers, or the latest
+    seconds.
     """
 
     source: str
@@ -85,6 +86,9 @@ class SessionSnapshot:
     kappa: float | None
     macro_f1: float | None
     log_loss: float | None
+    recent_log_loss: float | None
+    confidence: float | None
+    recent_confidence: float | None
     mae: float | None
     recent_mae: float | None
     rmse: float | None

@@ -17,13 +17,13 @@ from boundary_forest.session.events import Answered, Answers, Refused
 RECENT = 1000  # answers
 MEASURES = (
     *("error", "recent_error", "accuracy", "majority_accuracy", "no_change_accuracy"),
-    *("kappa", "macro_f1", "log_loss"),
+    *("kappa", "macro_f1", "log_loss", "recent_log_loss", "confidence", "recent_confidence"),
     *("mae", "recent_mae", "rmse", "r2", "recent_r2"),
 )
 
 
 class Latest:
-    """The latest answers, one number or two of each."""
+    """The latest answers, a few numbers of each."""
 
     def __init__(self, width: int) -> None:
         self._values = np.zeros((RECENT, width))
@@ -45,7 +45,9 @@ class Latest:
 class Scores:
     """Counts and errors so far; ``to_json`` is what a resumed session continues from.
 
-    Answers that were given while the task was inferred differently do not count.
+    Answers that were given while the task was inferred differently do not count. Log-loss and
+    confidence are those of the forest: in the warm-up the nearest row alone decides, and is always
+    sure, so that each of its mistakes would count as much as hundreds of the forest's.
     """
 
     rows: int = 0
@@ -63,7 +65,8 @@ class Scores:
     classes: ClassScores = field(default_factory=ClassScores)
     baselines: Baselines = field(default_factory=Baselines)
     calibration: Calibration = field(default_factory=Calibration)
-    _hits: Latest = field(default_factory=lambda: Latest(1), repr=False)
+    # Of each answer whether it is wrong, its loss and its confidence; NaN in the warm-up
+    _latest: Latest = field(default_factory=lambda: Latest(3), repr=False)
     _pairs: Latest = field(default_factory=lambda: Latest(2), repr=False)
     _origin: float | None = None  # near the targets, from which the totals' sums of them are taken
 
@@ -91,13 +94,15 @@ class Scores:
             return None
         self.learned += len(rows.numbers)
         if rows.task == CLASSIFY:
-            return self._classify(rows.y, rows.result)
+            return self._classify(rows.y, rows.result, by_forest=rows.arrival is not None)
         if rows.answers is None:
             return None
         with np.errstate(over="ignore", invalid="ignore"):  # targets may be as large as doubles are
             return self._regress(np.asarray(rows.y, dtype=np.float64), rows.answers)
 
-    def _classify(self, y: NDArray[Any], result: Answers) -> NDArray[np.float64] | None:
+    def _classify(
+        self, y: NDArray[Any], result: Answers, *, by_forest: bool
+    ) -> NDArray[np.float64] | None:
         true, answers, baselines = names_of(y), result.values, self.baselines
         before = (baselines.rows, baselines.majority_right, baselines.no_change_right)
         by_majority, by_last = baselines.add(true, answered=answers is not None)
@@ -110,10 +115,12 @@ class Scores:
         )
         self.classified += len(wrong)
         self.wrong += int(wrong.sum())
-        self._hits.add(wrong[:, None].astype(np.float64))
         self.classes.add(true, names_of(answers))
-        if result.confidence is not None:
-            self.calibration.add(_shares_of(true, result), result.confidence, ~wrong)
+        losses = confidence = np.full(len(wrong), np.nan)
+        if result.confidence is not None and by_forest:
+            confidence = result.confidence
+            losses = self.calibration.add(_shares_of(true, result), confidence, ~wrong)
+        self._latest.add(np.column_stack([wrong, losses, confidence]))
         return totals
 
     def _regress(
@@ -151,15 +158,19 @@ class Scores:
     def _of_classes(self) -> dict[str, float | None]:
         if not self.classified:
             return {}
-        latest = self._hits.values()
+        wrong, losses, confidence = self._latest.values().T
+        by_forest = ~np.isnan(losses)
         return {
             "error": self.wrong / self.classified,
-            "recent_error": float(latest.mean()) if len(latest) else None,
+            "recent_error": _mean(wrong),
             "accuracy": (self.classified - self.wrong) / self.classified,
             **self.baselines.accuracies(),
             "kappa": self.classes.kappa(),
             "macro_f1": self.classes.macro_f1(),
             "log_loss": self.calibration.log_loss(),
+            "recent_log_loss": _mean(losses[by_forest]),
+            "confidence": self.calibration.confidence(),
+            "recent_confidence": _mean(confidence[by_forest]),
         }
 
     def _of_numbers(self) -> dict[str, float | None]:
@@ -196,6 +207,10 @@ class Scores:
 
 PARTS = ("classes", "baselines", "calibration")
 COUNTS = tuple(f.name for f in fields(Scores) if f.name not in PARTS and not f.name.startswith("_"))
+
+
+def _mean(values: NDArray[np.float64]) -> float | None:
+    return float(values.mean()) if len(values) else None
 
 
 def _totals(before: Sequence[float], each: Sequence[Any]) -> NDArray[np.float64]:
