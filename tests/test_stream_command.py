@@ -89,6 +89,20 @@ def test_fit_learns_what_stream_learns_and_predict_answers(told, rows, tmp_path)
     assert answers == expected.predict(more).tolist()
 
 
+def test_predict_learns_nothing_and_says_so(told, rows, tmp_path):
+    expected = stream(rows, "label", tmp_path)[2]
+    more = mixed_table(30, seed=2)
+    options = ("--predictions", tmp_path / "answers.csv")
+    source = write(more, tmp_path / "more.csv")
+    code, out, error = told("predict", tmp_path / "model.bf", source, *options, "--json")
+    assert (code, error) == (0, "")
+    last = json.loads(out.splitlines()[-1])
+    assert (last["rows"], last["learned"]) == (30, 0)
+    right = expected.predict(more) == np.array(more["label"].to_pylist())
+    assert last["accuracy"] == pytest.approx(right.mean())
+    assert told("predict", tmp_path / "model.bf", source, *options) == (0, "", "")
+
+
 def test_info_and_verify_know_what_it_saved(told, rows, tmp_path):
     stream(rows, "label", tmp_path)
     assert told("verify", tmp_path / "model.bf")[0] == 0

@@ -12,6 +12,7 @@ from rich.text import Text
 from stream_histories import classified, regressed, regression, snapshot
 
 from boundary_forest.cli import sparkline
+from boundary_forest.cli.display import Display
 from boundary_forest.cli.panel import Frame, LivePanel
 from boundary_forest.cli.sparkline import Track
 from boundary_forest.cli.summary import plain_line, summary
@@ -204,6 +205,21 @@ def test_the_summary_has_the_measures_of_its_task():
         assert said in texts[0]
         assert said.split()[0] not in texts[1]
     assert "MAE 0.5002; 0.4363 recently RMSE 0.7500 R2 0.600; 0.650 recently" in texts[1]
+
+
+def test_a_terminal_that_is_to_be_quiet_is_shown_how_good_answers_were():
+    unjudged = snapshot(**dict.fromkeys(MEASURES))
+    for states, on_terminal in (([snapshot()], True), ([snapshot()], False), ([unjudged], True)):
+        out = io.StringIO()
+        console = Console(file=out, force_terminal=on_terminal, width=80)
+        with Display(console, quiet=True) as display:
+            display.end(History(snapshots=states))
+        if on_terminal and states != [unjudged]:
+            assert "accuracy" in out.getvalue()
+            assert "94.9 %" in out.getvalue()
+            assert "stored" not in out.getvalue()
+        else:
+            assert out.getvalue() == ""
 
 
 def test_where_nothing_is_predicted_nothing_is_said_of_errors():

@@ -33,7 +33,7 @@ class Display:
     as_json : bool
         Whether progress is reported as JSON, one object per line.
     quiet : bool
-        Whether only problems are reported.
+        Whether only problems are reported, and on a terminal how good the answers were.
     """
 
     def __init__(self, console: Console, *, as_json: bool = False, quiet: bool = False) -> None:
@@ -99,6 +99,8 @@ class Display:
             self._json({"event": "end", **last, **history.summary})
         elif not self._quiet:
             summary(self.console, history)
+        elif self.console.is_terminal and _is_judged(history.snapshots[-1]):
+            summary(self.console, history, brief=True)
 
     def _json(self, content: dict[str, Any]) -> None:
         self.console.file.write(json.dumps(content) + "\n")
@@ -106,6 +108,11 @@ class Display:
 
     def _line(self, text: str) -> None:
         self.console.print(escape(text), highlight=False, soft_wrap=True)
+
+
+def _is_judged(snapshot: SessionSnapshot) -> bool:
+    """Return whether some answers could be compared with targets."""
+    return snapshot.error is not None or snapshot.mae is not None
 
 
 class RowCounter:

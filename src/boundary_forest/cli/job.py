@@ -56,7 +56,7 @@ class Job:
     as_json : bool
         Whether progress is reported as JSON.
     quiet : bool
-        Whether only problems are reported.
+        Whether only problems are reported, and on a terminal how good the answers were.
     command : str or None
         The command line, for the report.
     rows_per_s : float or None

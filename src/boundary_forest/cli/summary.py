@@ -95,8 +95,8 @@ def measures(snapshot: SessionSnapshot) -> dict[str, str]:
     return {} if snapshot.rmse is None else {"RMSE": number(snapshot.rmse)}
 
 
-def summary(console: Console, history: History) -> None:
-    """Print the closing summary."""
+def summary(console: Console, history: History, *, brief: bool = False) -> None:
+    """Print the closing summary; a ``brief`` one tells how good the answers were, and no more."""
     if not history.snapshots:
         console.print("no rows")
         return
@@ -104,7 +104,8 @@ def summary(console: Console, history: History) -> None:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style=LABEL, no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in summary_rows(last, history.by_class).items():
+    rows = summary_rows(last, history.by_class) | ({} if brief else _costs(last))
+    for name, value in rows.items():
         table.add_row(name, Text(value, style=VALUE))
     for name, value in history.summary.items():
         table.add_row(Text(printable(str(name))), Text(printable(str(value))))
@@ -118,7 +119,7 @@ def summary(console: Console, history: History) -> None:
 
 
 def summary_rows(last: SessionSnapshot, by_class: Sequence[ClassScore] = ()) -> dict[str, str]:
-    """Return the figures of the last state by name."""
+    """Return by name how many rows there were, and how good their answers."""
     speed = f"{rate(last.rows_per_s)} per second"
     rows = {"rows": f"{count(last.rows)} in {duration(last.seconds)}, {speed}"}
     if last.error is not None:
@@ -127,15 +128,20 @@ def summary_rows(last: SessionSnapshot, by_class: Sequence[ClassScore] = ()) -> 
         rows["MAE"] = f"{number(last.mae)}; {number(last.recent_mae)} recently"
         rows["RMSE"] = number(last.rmse)
         rows["R2"] = f"{score(last.r2)}; {score(last.recent_r2)} recently"
-    share = f", {percent(last.stored / last.learned)} of the rows learned" if last.learned else ""
-    rows["stored"] = f"{counted(last.stored, 'example')}{share}"
-    rows["forest"] = forest(last)
-    rows["memory"] = f"{size(last.forest_bytes)}; process peak {size(last.memory_bytes)}"
-    if last.learned != last.rows:
-        rows["learned"] = count(last.learned)
     if unusual := exceptions(last):
         rows["also"] = ", ".join(unusual)
     return rows
+
+
+def _costs(last: SessionSnapshot) -> dict[str, str]:
+    """Return by name how large the forest is."""
+    share = f", {percent(last.stored / last.learned)} of the rows learned" if last.learned else ""
+    rows = {
+        "stored": f"{counted(last.stored, 'example')}{share}",
+        "forest": forest(last),
+        "memory": f"{size(last.forest_bytes)}; process peak {size(last.memory_bytes)}",
+    }
+    return rows if last.learned == last.rows else rows | {"learned": count(last.learned)}
 
 
 def _of_classes(last: SessionSnapshot, by_class: Sequence[ClassScore]) -> dict[str, str]:

@@ -78,8 +78,8 @@ class Scores:
         else:
             self.rows += 1
 
-    def add(self, rows: Answered) -> NDArray[np.float64] | None:
-        """Count rows that were answered.
+    def add(self, rows: Answered, *, learning: bool = True) -> NDArray[np.float64] | None:
+        """Count rows that were answered, and learned if they have targets and ``learning``.
 
         Returns
         -------
@@ -92,7 +92,7 @@ class Scores:
         if rows.y is None:
             self.unlabelled += len(rows.numbers)
             return None
-        self.learned += len(rows.numbers)
+        self.learned += len(rows.numbers) if learning else 0
         if rows.task == CLASSIFY:
             return self._classify(rows.y, rows.result, by_forest=rows.arrival is not None)
         if rows.answers is None:

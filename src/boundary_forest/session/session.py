@@ -339,7 +339,7 @@ class Session:
             elif isinstance(event, Refused):
                 self.scores.refuse(event)
             else:
-                totals = self.scores.add(event)
+                totals = self.scores.add(event, learning=self.settings.learning)
                 if self._recorder is not None:
                     self._recorder.add_quality(event.task, totals, self.scores.rows)
                 self._record(event)
