@@ -161,6 +161,16 @@ def test_a_dialect_that_was_not_said_is_hinted_at(texts, hint):
     assert hint in str(numeric.positions(pa.table({"a": texts[:1]})).problems[0])
 
 
+def test_a_column_that_was_called_categories_is_not_hinted_to_be_numbers(told, tmp_path):
+    rows = [f"0{i % 9},{100 + i % 7};{i};{'ab'[i % 2]}\n" for i in range(60)]
+    (tmp_path / "rows.csv").write_text("zip;x;y\n" + "".join(rows))
+    arguments = ("stream", tmp_path / "rows.csv", "--sep", ";", "--target", "y", "--drop", "x")
+    assert "column 'zip' has categories such as '00,100'; set decimal" in told(*arguments)[2]
+    code, out, error = told(*arguments, "--categories", "zip")
+    assert (code, error) == (0, "")
+    assert "one-hot encoded: zip" in out
+
+
 def test_a_dialect_that_cannot_be_is_refused():
     for wrong in (
         {"decimal": ";"},

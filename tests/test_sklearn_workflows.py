@@ -13,7 +13,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.random_projection import GaussianRandomProjection
 
-from boundary_forest import BoundaryForestClassifier, BoundaryForestRegressor
+from boundary_forest import (
+    BoundaryForest,
+    BoundaryForestClassifier,
+    BoundaryForestNeighbors,
+    BoundaryForestRegressor,
+)
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +36,18 @@ def test_grid_search_over_trees_and_children(digits, n_jobs):
     assert search.best_params_["n_estimators"] == 20
     assert search.best_estimator_.score(X_test, y_test) > 0.90  # seen over 4 seeds: 0.928 to 0.937
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [BoundaryForestClassifier, BoundaryForestRegressor, BoundaryForestNeighbors, BoundaryForest],
+)
+def test_a_pipeline_that_makes_frames_gives_their_names_to_its_forest(estimator):
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    labels = y > 100 if estimator is BoundaryForestClassifier else y
+    model = make_pipeline(StandardScaler(), estimator(n_estimators=5, random_state=0))
+    model.set_output(transform="pandas").fit(X[:100], labels[:100])
+    assert model[-1].feature_names_in_.tolist() == X.columns.tolist()
 
 
 @pytest.mark.parametrize(

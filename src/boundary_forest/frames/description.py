@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -53,8 +53,11 @@ def describe(columns: Columns) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def warnings_about(columns: Columns, table: Any) -> list[str]:
-    """Return what looks wrong about the columns of these rows, one line each."""
+def warnings_about(columns: Columns, table: Any, categories: Collection[str] = ()) -> list[str]:
+    """Return what looks wrong about the columns of these rows, one line each.
+
+    Those that the user has called ``categories`` are not taken for numbers.
+    """
     found = []
     labels = columns.labels(table)
     different = len(np.unique(labels.y[labels.known]))
@@ -72,19 +75,19 @@ def warnings_about(columns: Columns, table: Any) -> list[str]:
     present = columns_of(table, [feature.name for feature in features])
     for feature in features:
         values = column_in(present, feature.name, len(table))
-        found += _about(feature, columns, values)
+        found += _about(feature, columns, values, specified=feature.name in categories)
     return found
 
 
-def _about(feature: Feature, columns: Columns, values: Any) -> Iterator[str]:
-    """Yield what looks wrong about a column."""
+def _about(feature: Feature, columns: Columns, values: Any, *, specified: bool) -> Iterator[str]:
+    """Yield what looks wrong about a column, whose kind the user may have ``specified``."""
     name = feature.name
     if feature.kind == NUMBER:
         if _counts_rows(as_numbers(values, columns.dialect)[0]):
             yield f"column {name!r} looks like a row number: drop it, or use it as the id"
         return
     texts = as_texts(values).drop_null()
-    hint = dialect_hint(texts) if columns.dialect.is_plain else None
+    hint = dialect_hint(texts) if columns.dialect.is_plain and not specified else None
     if hint is not None:
         misfit = as_numbers(texts)[1]
         odd = texts[0 if misfit is None else int(misfit.argmax())].as_py()

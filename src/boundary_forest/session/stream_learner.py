@@ -192,7 +192,8 @@ class StreamLearner:
         """Fix what columns mean, plant the forest, and learn the rows that were waiting."""
         table, numbers = self._warmup.table(), self._warmup.numbers()
         columns = self._warmup.decide()
-        yield Decided(describe(columns), tuple(warnings_about(columns, table)))
+        warnings = warnings_about(columns, table, self.options.categories)
+        yield Decided(describe(columns), tuple(warnings))
         forest = placed_on_cluster(empty_forest(columns.task, **self._parameters), self._cluster)
         self.model = FrameModel(forest, columns)
         rows = self._fates(table)
