@@ -26,6 +26,7 @@ def snapshot(rows=1200, **changes):
         "seconds": rows / 1000,
         "rows_per_s": 1000.0,
         "recent_rows_per_s": 1234.5,
+        "pace": None,
         "error": 0.05 + 1 / (rows + 1),
         "recent_error": 0.04 + 0.01 * math.sin(rows),
         "accuracy": 0.95 - 1 / (rows + 1),

@@ -22,7 +22,7 @@ N_DIGITS = 1797
 
 def closing_table(text):
     """The last lines: what on the left, its value on the right."""
-    lines = text.rstrip("\n").splitlines()[-11:]
+    lines = text.rstrip("\n").splitlines()[-12:]
     return dict(re.fullmatch(r"\s*(\S.*?)\s{2,}(\S.*?)\s*", line).groups() for line in lines)
 
 
@@ -105,5 +105,7 @@ def test_on_a_terminal_the_demo_is_paced_unless_it_is_to_be_fast(folder, monkeyp
         told[flag] = re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", b"".join(parts).decode())
     assert re.search(r"paced\s+slowed down to 3,000 rows per second", told[""])
     assert "paced" not in told["--fast"]
+    assert re.search(r"rows\s+1,797 in [\d.]+ s, [\d,]+ per second without waiting", told[""])
+    assert all(text.count("64 numbers, not scaled") == 1 for text in told.values())
     errors = [re.findall(r"error\s+([\d.]+ %); [\d.]+ % recently", text) for text in told.values()]
     assert errors[0] == errors[1] != []

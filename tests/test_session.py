@@ -23,6 +23,7 @@ from boundary_forest.session import (
     SessionSettings,
     StreamError,
 )
+from boundary_forest.session.history import Pace, Throughput
 from boundary_forest.sources import open_source
 
 FOLDER = Path(boundary_forest.__file__).parent / "session"
@@ -196,3 +197,13 @@ def test_events_have_what_predict_proba_said_before_the_rows_were_learned():
             before = behind.model.predict_proba([row])[0]
             behind.take_rows([row])
             assert sure == before.max()
+
+
+def test_time_spent_waiting_does_not_count_in_the_speed(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr("boundary_forest.session.history.time.monotonic", lambda: now)
+    pace = Pace(50.0)
+    throughput = Throughput(pace=pace)
+    now, pace.waited = 102.0, 1.5
+    found = throughput.at(100)
+    assert (found["seconds"], found["rows_per_s"], found["pace"]) == (2.0, 200.0, 50.0)

@@ -16,6 +16,7 @@ from boundary_forest.cli.display import Display
 from boundary_forest.cli.panel import Frame, LivePanel
 from boundary_forest.cli.sparkline import Track
 from boundary_forest.cli.summary import plain_line, summary
+from boundary_forest.report import page as write_page
 from boundary_forest.report.formatting import duration, number, percent, rate, short, size
 from boundary_forest.session.history import History
 from boundary_forest.session.scores import MEASURES
@@ -75,9 +76,9 @@ def test_the_panel_tells_all_where_there_is_room():
         "3 bad",
         "12 unlabelled",
         "1 unseen categories",
-        *state.choices,
     ):
         assert part in text
+    assert state.choices[0] not in text  # they are printed once, above the panel
 
 
 def test_a_small_terminal_keeps_rows_and_error():
@@ -251,13 +252,36 @@ def test_a_track_stays_short_and_keeps_the_whole_run():
 @pytest.mark.parametrize("rows", [(1, 1200), (1, 2, 3, 1200), range(1, 1201)])
 def test_the_curve_fills_the_width_and_has_an_axis(width, height, rows):
     lines, _ = shown(snapshot(), width, height, [(row, 0.1 + row / 9000) for row in rows])
-    (axis,) = (line for line in lines if "└row 1 " in line)
+    first = rows[len(rows) // 10]
+    (axis,) = (line for line in lines if f"└row {first} " in line)
     begin, end = axis.index("└"), axis.index("1,200") + len("1,200")
     curve = [line[begin + 1 : end] for line in lines if re.search("[┤│].*[\u2801-\u28ff]", line)]
     assert len(curve) > 2
     for i in (0, -1):
         assert any("\u2801" <= line[i] <= "\u28ff" for line in curve)
     assert end > 40
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (160, 50)])
+def test_a_curve_that_falls_begins_in_its_box(width, height):
+    """The first tenth, in which nearly every answer is wrong, is left out with its rows."""
+    lines, _ = shown(snapshot(), width, height, [(row, 1 / row) for row in range(1, 1201)])
+    (axis,) = (line for line in lines if "└row 121 " in line)
+    (top,) = (line for line in lines if "0.83 % ┤" in line)
+    assert "\u2801" <= top[axis.index("└") + 1] <= "\u28ff"
+
+
+def test_the_speed_of_a_paced_run_is_without_its_waiting():
+    state = snapshot(pace=150.0)
+    assert "19 s left" in plain_line(state)
+    text = "\n".join(shown(state, 80, 24)[0])
+    assert "slowed down to 150 rows/s" in text
+    assert "1,230" in text
+    out = io.StringIO()
+    summary(Console(file=out, width=120), History(snapshots=[state]))
+    assert "1,200 in 1.2 s, 1,000 per second without waiting" in out.getvalue()
+    page = write_page(History(snapshots=[state]))
+    assert "slowed down to 150 to be watched" in page
 
 
 def test_values_are_stretched_by_their_rows():
@@ -296,7 +320,7 @@ def test_figures_become_bars_and_curves():
     assert sparkline.bars([0.0, 1.0, 2.0, 9.0], 0.0, 2.0, 9, 2, False) == [" ▁██", "▁███"]
     assert sparkline.bars([0.0, 1.0, 2.0, 9.0], 0.0, 2.0, 2, 1, True) == ["-@"]
     assert sparkline.curve([0.0, 1.0, 1.0, 0.0], 0.0, 1.0, 9, 1) == ["⡸⢱"]
-    assert sparkline.curve([9.0, 9.0, 0.0, 0.0], 0.0, 1.0, 9, 1) == [" ⣇"]
+    assert sparkline.curve([9.0, 9.0, 0.0, 0.0], 0.0, 1.0, 9, 1) == ["⠉⣆"]
     assert sparkline.curve([5.0], 5.0, 5.0, 9, 2) == [" ", "⡀"]
 
 

@@ -26,6 +26,7 @@ from boundary_forest.cli.terminal import (
 from boundary_forest.report import write_report
 from boundary_forest.report.formatting import rate
 from boundary_forest.session import Decided, Event, Refused, RowBatch, Session, SessionSettings
+from boundary_forest.session.history import Pace
 from boundary_forest.sources import Source, default_target, open_source
 from boundary_forest.sources.row_batch import StreamError
 from boundary_forest.sources.text_blocks import about_lines
@@ -94,38 +95,39 @@ class Pacer:
 
     Parameters
     ----------
-    rows_per_s : float
-        The pace.
+    pace : Pace
+        To how many rows per second; the time spent waiting is added to it.
     stopped : callable
         Whether there is nothing to wait for any more.
     """
 
-    def __init__(self, rows_per_s: float, stopped: Callable[[], bool]) -> None:
-        self._rows_per_s = rows_per_s
+    def __init__(self, pace: Pace, stopped: Callable[[], bool]) -> None:
+        self.pace = pace
         self._stopped = stopped
 
     def parts_of(self, batches: Iterator[RowBatch]) -> Iterator[RowBatch]:
         """Yield the rows of batches in small parts, each when its time has come."""
-        rows, length = 0, max(1, round(self._rows_per_s / PARTS_PER_S))
+        rows, length = 0, max(1, round(self.pace.rows_per_s / PARTS_PER_S))
         start = time.monotonic()
         for batch in batches:
             first, last = batch.span
             for begin in range(first, last + 1, length):
-                self._wait_until(start + rows / self._rows_per_s)
+                self._wait_until(start + rows / self.pace.rows_per_s)
                 end = min(last, begin + length - 1)
                 yield batch.from_row(begin).up_to_row(end)
                 rows += end - begin + 1
 
     def _wait_until(self, due: float) -> None:
-        wait = due - time.monotonic()
-        if wait > 0 and not self._stopped():
-            time.sleep(wait)
+        begin = time.monotonic()
+        if due > begin and not self._stopped():
+            time.sleep(due - begin)
+            self.pace.waited += time.monotonic() - begin
 
     def remark(self) -> str:
         """Return what the pace was for."""
         return (
-            f"slowed down to {rate(self._rows_per_s)} rows per second to be watched; use --fast "
-            "for full speed"
+            f"slowed down to {rate(self.pace.rows_per_s)} rows per second to be watched; use "
+            "--fast for full speed"
         )
 
 
@@ -137,7 +139,7 @@ class Run:
         self.display = display
         self.stopped = stopped
         self._began = datetime.now().astimezone()
-        self._pacer = None if job.rows_per_s is None else Pacer(job.rows_per_s, stopped)
+        self._pacer = None if job.rows_per_s is None else Pacer(Pace(job.rows_per_s), stopped)
         self._first_refused: Refused | None = None
         self._predictions: PredictionFile | None = None
 
@@ -147,7 +149,12 @@ class Run:
         recording = self.job.report is not None
         with ExitStack() as stack:
             session = stack.enter_context(
-                Session(self.job.settings, stopped=self.stopped, recording=recording)
+                Session(
+                    self.job.settings,
+                    stopped=self.stopped,
+                    recording=recording,
+                    pace=None if self._pacer is None else self._pacer.pace,
+                )
             )
             source = self._open_source(session)
             self._predictions = self._prediction_file(session)
@@ -208,6 +215,8 @@ class Run:
             default_target=default_target(source.format),
             predictions=self._predictions,
         )
+        if session.choices:  # they were decided when the model was created
+            self.display.decided(Decided(session.choices, ()))
         if session.model is not None:
             features = session.model.columns.features
             source.expect_numbers([f.name for f in features if f.kind == "number"])

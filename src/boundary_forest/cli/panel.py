@@ -38,7 +38,6 @@ from boundary_forest.report.formatting import (
     duration,
     number,
     percent,
-    printable,
     rate,
     score,
     size,
@@ -49,7 +48,6 @@ ACCENT, WARNING = "cyan", "yellow"
 GUTTER = 14  # cells to the left of the chart
 TILE = 13  # cells that a figure with its label takes at least
 LOWEST, TALLEST = 3, 7  # lines of the chart; a quarter of a tall terminal
-BESIDE = 116  # from this width on, the choices stand beside the figures
 
 
 class LivePanel:
@@ -134,39 +132,29 @@ class Frame:
     def _lines(self, width: int, height: int, ascii_only: bool) -> list[Text]:
         """Return the content: at most ``height`` lines of at most ``width`` cells."""
         snapshot = self.snapshot
-        beside = width >= BESIDE and bool(snapshot.choices)
-        left = width * 3 // 5 if beside else width
-        head = [_rows_line(snapshot, left, ascii_only)]
-        figures = _tiles(_figures(snapshot), left)
-        notes = _notes(snapshot, left)
-        choices = [] if beside else _choices(snapshot, width)
-        judged = _measures(snapshot, left)
+        head = [_rows_line(snapshot, width, ascii_only)]
+        figures = _tiles(_figures(snapshot), width)
+        notes = _notes(snapshot, width)
+        judged = _measures(snapshot, width)
         if height < len(head) + len(figures) + len(notes) + len(judged) + LOWEST:
             judged = []
 
         fixed = len(head) + len(figures) + len(judged) + len(notes)
-        airy = height >= fixed + len(choices) + 2 + 5  # else no line is spent on space
-        spare = height - fixed - (len(choices) + 5 if airy else 0)
-        chart = self._chart(left, min(max(TALLEST, height // 4), spare), ascii_only)
-        room = height - fixed - len(chart) - (5 if airy else 0)
-        if len(choices) > room:
-            choices = choices[: max(0, room)]
-        blocks = [head, [*figures, *judged], chart, notes, choices]
-        lines = _stacked([b for b in blocks if b], airy)[:height]
-        if beside:
-            lines = _side_by_side(lines, _aside(snapshot, width - left - 4), left, width, height)
-        return lines
+        airy = height >= fixed + 2 + 5  # else no line is spent on space
+        spare = height - fixed - (5 if airy else 0)
+        chart = self._chart(width, min(max(TALLEST, height // 4), spare), ascii_only)
+        blocks = [head, [*figures, *judged], chart, notes]
+        return _stacked([b for b in blocks if b], airy)[:height]
 
     def _chart(self, width: int, height: int, ascii_only: bool) -> list[Text]:
-        """Return the recent error since the start as a chart of ``height`` lines."""
+        """Return the recent error, but for the first tenth, as a chart of ``height`` lines."""
         write = percent if self.snapshot.task == "classify" else number
-        points, label = self.track, f"recent {_measure(self.snapshot)}"
+        # The first answers of a stream are often all wrong: with them the rest would look flat.
+        points, label = self.track[len(self.track) // 10 :], f"recent {_measure(self.snapshot)}"
         room = width - GUTTER
         if height < 1 or room < 1 or not points:
             return []
-        # The first answers of a stream are often all wrong: they do not set the scale.
-        settled = [value for _, value in points[len(points) // 10 :]]
-        low, high = min(settled), max(settled)
+        low, high = min(value for _, value in points), max(value for _, value in points)
         if low < high / 2:
             low = 0.0
         if height < 3 or ascii_only:
@@ -275,23 +263,12 @@ def _tiles(figures: list[tuple[str, str]], width: int) -> list[Text]:
 
 def _notes(snapshot: SessionSnapshot, width: int) -> list[Text]:
     text = Text.assemble((forest(snapshot), LABEL))
+    if snapshot.pace is not None:
+        text.append(f"  slowed down to {rate(snapshot.pace)} rows/s", LABEL)
     for exception in exceptions(snapshot):
         text.append("  ")
         text.append(exception, WARNING if exception.endswith("bad") else LABEL)
     return [cut(text, width)]
-
-
-def _choices(snapshot: SessionSnapshot, width: int) -> list[Text]:
-    return [cut(Text(printable(choice), LABEL), width) for choice in snapshot.choices]
-
-
-def _aside(snapshot: SessionSnapshot, width: int) -> list[Text]:
-    """Return the choices in a column, wrapped, with an empty line between them."""
-    console = Console(width=width)
-    lines: list[Text] = []
-    for choice in snapshot.choices:
-        lines += [*Text(printable(choice), LABEL).wrap(console, width), Text("")]
-    return lines[:-1]
 
 
 def _stacked(blocks: list[list[Text]], airy: bool) -> list[Text]:
@@ -301,19 +278,3 @@ def _stacked(blocks: list[list[Text]], airy: bool) -> list[Text]:
     for block in blocks:
         lines += [*block, Text("")]
     return lines
-
-
-def _side_by_side(
-    lines: list[Text], aside: list[Text], left: int, width: int, height: int
-) -> list[Text]:
-    """Return two columns with a gap of four cells; what does not fit below is cut."""
-    aside = [Text(""), *aside] if lines and not lines[0].plain else aside
-    n = min(height, max(len(lines), len(aside)))
-    both = []
-    for i in range(n):
-        line = lines[i].copy() if i < len(lines) else Text("")
-        line.pad_right(left + 4 - line.cell_len)
-        if i < len(aside):
-            line.append_text(aside[i])
-        both.append(cut(line, width))
-    return both

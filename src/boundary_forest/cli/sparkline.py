@@ -68,9 +68,9 @@ def bars(
 
 
 def curve(values: Sequence[float], low: float, high: float, width: int, height: int) -> list[str]:
-    """Return a curve of dots, two per column and four per line, without what is above ``high``."""
+    """Return a curve of dots from ``low`` to ``high``, two per column and four per line."""
     top = 4 * height
-    levels = [top if v > high else _level(v, low, high, top) for v in columns(values, 2 * width)]
+    levels = [_level(v, low, high, top) for v in columns(values, 2 * width)]
     cells = [[0] * ((len(levels) + 1) // 2) for _ in range(height)]
     for x, level in enumerate(levels):
         before = levels[x - 1] if x else level
@@ -78,7 +78,7 @@ def curve(values: Sequence[float], low: float, high: float, width: int, height: 
         span = (
             range(before + 1, level + 1) if before < level else range(level, max(before, level + 1))
         )
-        for y in (y for y in span if y < top):
+        for y in span:
             line, dot = divmod(top - 1 - y, 4)
             cells[line][x // 2] |= DOTS[x % 2][dot]
     return ["".join(chr(0x2800 + cell) if cell else " " for cell in line) for line in cells]

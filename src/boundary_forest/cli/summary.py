@@ -60,9 +60,10 @@ def share_of_rows(snapshot: SessionSnapshot) -> float | None:
 def time_left(snapshot: SessionSnapshot) -> str:
     """Return the time left at the speed so far; empty at the end, or if it is not known."""
     total = snapshot.total_rows or snapshot.about_rows or 0
-    if snapshot.rows >= total or snapshot.rows_per_s <= 0:
+    speed = snapshot.pace or snapshot.rows_per_s
+    if snapshot.rows >= total or speed <= 0:
         return ""
-    return f"{duration((total - snapshot.rows) / snapshot.rows_per_s)} left"
+    return f"{duration((total - snapshot.rows) / speed)} left"
 
 
 def _quality(snapshot: SessionSnapshot) -> list[str]:
@@ -120,7 +121,7 @@ def summary(console: Console, history: History, *, brief: bool = False) -> None:
 
 def summary_rows(last: SessionSnapshot, by_class: Sequence[ClassScore] = ()) -> dict[str, str]:
     """Return by name how many rows there were, and how good their answers."""
-    speed = f"{rate(last.rows_per_s)} per second"
+    speed = f"{rate(last.rows_per_s)} per second{' without waiting' * (last.pace is not None)}"
     rows = {"rows": f"{count(last.rows)} in {duration(last.seconds)}, {speed}"}
     if last.error is not None:
         rows |= _of_classes(last, by_class)

@@ -77,8 +77,11 @@ def _costs(last: SessionSnapshot) -> list[Tile]:
     kept = f"{percent(last.stored / last.learned)} of the rows learned" if last.learned else ""
     nodes = f"{count(round(last.nodes_per_tree))} nodes each" if last.trees else "no trees yet"
     process = f"process peak {size(last.memory_bytes)}"
+    speed = f"{rate(last.recent_rows_per_s)} recently"
+    if last.pace is not None:
+        speed = f"slowed down to {rate(last.pace)} to be watched"
     return [
-        Tile("rows per second", rate(last.rows_per_s), f"{rate(last.recent_rows_per_s)} recently"),
+        Tile("rows per second", rate(last.rows_per_s), speed),
         Tile("examples stored", count(last.stored), kept),
         Tile("trees", count(last.trees), nodes),
         Tile("forest", size(last.forest_bytes), process),

@@ -18,30 +18,52 @@ from boundary_forest.session.vote_breakdown import VoteBreakdown
 RECENT_SECONDS = 3.0
 
 
+@dataclass
+class Pace:
+    """How a session is slowed down to be watched.
+
+    Parameters
+    ----------
+    rows_per_s : float
+        To how many rows per second.
+    waited : float
+        Seconds that were spent waiting so far; whoever waits adds them.
+    """
+
+    rows_per_s: float
+    waited: float = 0.0
+
+
 class Throughput:
-    """Rows a second, since the start and recently.
+    """Rows per second, since the start and recently, without the time that was spent waiting.
 
     Parameters
     ----------
     rows : int
         Number of rows that were counted before the start.
+    pace : Pace or None
+        How rows are slowed down; None: not.
     """
 
-    def __init__(self, rows: int = 0) -> None:
+    def __init__(self, rows: int = 0, pace: Pace | None = None) -> None:
         self._rows_before = rows
+        self._pace = pace
         self._start = time.monotonic()
         self._marks: deque[tuple[float, int]] = deque([(self._start, rows)])
 
-    def at(self, rows: int) -> dict[str, float]:
-        """Return ``seconds``, ``rows_per_s`` and ``recent_rows_per_s`` after so many rows."""
-        now = time.monotonic()
+    def at(self, rows: int) -> dict[str, Any]:
+        """Return ``seconds`` and the fields of a snapshot for speeds after so many rows."""
+        pace = self._pace
+        waited = 0.0 if pace is None else pace.waited
+        now = time.monotonic() - waited
         before = self._marks[0]
         self._marks.append((now, rows))
         while self._marks[0][0] < now - RECENT_SECONDS and len(self._marks) > 2:
             self._marks.popleft()
         seconds = max(1e-9, now - self._start)
         return {
-            "seconds": seconds,
+            "seconds": seconds + waited,
+            "pace": None if pace is None else pace.rows_per_s,
             "rows_per_s": (rows - self._rows_before) / seconds,
             "recent_rows_per_s": (rows - before[1]) / max(1e-9, now - before[0]),
         }
@@ -78,6 +100,7 @@ class SessionSnapshot:
     seconds: float
     rows_per_s: float
     recent_rows_per_s: float
+    pace: float | None  # rows per second to which it is slowed down; speeds are without the waiting
     error: float | None
     recent_error: float | None
     accuracy: float | None

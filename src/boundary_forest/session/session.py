@@ -23,7 +23,7 @@ from boundary_forest.frames.description import describe
 from boundary_forest.frames.dialect import PLAIN, Dialect
 from boundary_forest.frames.model import FrameModel
 from boundary_forest.session.events import Answered, Decided, Event, Refused
-from boundary_forest.session.history import History, SessionSnapshot, Throughput, peak_memory
+from boundary_forest.session.history import History, Pace, SessionSnapshot, Throughput, peak_memory
 from boundary_forest.session.history_recorder import HistoryRecorder
 from boundary_forest.session.resume_check import ResumeCheck
 from boundary_forest.session.resume_state import PredictionLog
@@ -54,6 +54,8 @@ class Session:
         Called between two events, and during decisions of the warm-up; true ends :meth:`take`.
     recording : bool
         Whether to gather what a report needs; see :meth:`history`.
+    pace : Pace or None
+        How whoever passes the rows slows them down, to be watched; None: not.
 
     Attributes
     ----------
@@ -86,6 +88,7 @@ class Session:
         name: str = "rows",
         stopped: Callable[[], bool] = _never,
         recording: bool = False,
+        pace: Pace | None = None,
     ) -> None:
         self.settings = settings
         self.name = name
@@ -104,7 +107,7 @@ class Session:
         self._resume_check = ResumeCheck(self._state) if self.resumed else None
         self._taken = True  # whether the last event was made, and taken by whoever iterates
         self._rows_before = self.scores.rows
-        self._throughput = Throughput(self._rows_before)
+        self._throughput = Throughput(self._rows_before, pace)
 
     def __enter__(self) -> Self:
         return self
