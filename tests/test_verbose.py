@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import boundary_forest
-from boundary_forest import BoundaryForestClassifier, BoundaryForestNeighbors
+from boundary_forest import BoundaryForestClassifier, BoundaryForestNeighbors, open_durable
 from boundary_forest.estimators import progress
 
 RNG = np.random.default_rng(0)
@@ -73,6 +73,25 @@ def test_a_call_that_fails_stops_printing(monkeypatch, capsys):
     capsys.readouterr()
     time.sleep(0.05)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_lines_tell_that_forgotten_examples_are_erased(durable, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(progress, "SHOWN_EVERY", 0.01)
+    index = BoundaryForestNeighbors(verbose=1, random_state=0).fit(X, ids=np.arange(len(X)))
+    if durable:
+        with open_durable(tmp_path, index) as index:
+            capsys.readouterr()
+            index.forget(np.arange(0, len(X), 3))
+    else:
+        index.forget(np.arange(0, len(X), 3))
+        capsys.readouterr()
+        index.save(tmp_path / "index.bf")
+    lines = capsys.readouterr().out.splitlines()
+    name = r"\[BoundaryForestNeighbors\]"
+    assert lines
+    for line in lines:
+        assert re.fullmatch(rf"{name} erasing what was forgotten from the trees, \d+ s", line)
 
 
 def test_files_keep_it_as_a_parameter(tmp_path):

@@ -24,6 +24,7 @@ from boundary_forest.estimators.batch import LearningBatch
 from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.estimators.ids import forget_examples
+from boundary_forest.estimators.progress import shown_erasing
 from boundary_forest.files import save_forest, write_model
 from boundary_forest.files.saving import contents_of
 
@@ -187,7 +188,8 @@ class DurableForest:
             with self._saving:
                 with model.changing():
                     threads = n_threads(model.n_jobs)
-                    model.fitted = forget_examples(model.fitted, ids, threads, erase=True)
+                    with shown_erasing(model):
+                        model.fitted = forget_examples(model.fitted, ids, threads, erase=True)
                 self._is_ahead = True
                 try:
                     self._write_snapshot(self._captured())

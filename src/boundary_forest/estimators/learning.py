@@ -27,7 +27,7 @@ from boundary_forest.estimators.learning_call import (
     train_engine,
 )
 from boundary_forest.estimators.learning_lock import LearningLock
-from boundary_forest.estimators.progress import shown_progress
+from boundary_forest.estimators.progress import shown_erasing, shown_learning
 
 
 class LearningMixin:
@@ -148,6 +148,7 @@ class LearningMixin:
 
         With ``search="graph"`` no search returns them any more. They leave trees and memory later:
         when they are as many as the other examples, or when the forest is saved, pickled or copied.
+        That takes up to as long as learning the examples that are left.
 
         Parameters
         ----------
@@ -202,7 +203,8 @@ class LearningMixin:
         """
         if self._fitted is None or not self._fitted.engine.n_forgotten:
             return
-        self._fitted.engine.erase_forgotten(n_threads(self.n_jobs))
+        with shown_erasing(self):
+            self._fitted.engine.erase_forgotten(n_threads(self.n_jobs))
         if self._recorder is not None:
             self._recorder.erased()
 
@@ -262,11 +264,8 @@ class LearningMixin:
         """Let the engine learn, and become what it has published; return its answers."""
         recorder, batch, engine = self._recorder, prepared.batch, prepared.fitted.engine
         threads, before, failed = n_threads(self.n_jobs), engine.seen, False
-        shown: AbstractContextManager[Any] = nullcontext()
-        if self.verbose:
-            shown = shown_progress(type(self).__name__, engine, len(batch))
         recorded = nullcontext((batch,)) if recorder is None else recorder.recording(batch)
-        with recorded as parts, shown:
+        with recorded as parts, shown_learning(self, engine, len(batch)):
             try:
                 return train_engine(prepared, parts, threads)
             except Exception:

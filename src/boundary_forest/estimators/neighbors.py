@@ -68,7 +68,8 @@ class BoundaryForestNeighbors(NeighborGraphMixin, ContainerMixin, BaseBoundaryFo
         Seed of the forest; None draws one.
     verbose : int or bool, default=0
         Whether ``fit`` and ``partial_fit`` print every few seconds how many rows were learned and
-        how long the rest will take. It acts at once, like ``n_jobs``, and changes no forest.
+        how long the rest will take, and ``save`` how long it erases what was forgotten. It acts at
+        once, like ``n_jobs``, and changes no forest.
 
     Attributes
     ----------
