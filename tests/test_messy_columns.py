@@ -76,7 +76,8 @@ def test_what_is_no_time_is_told_and_a_year_is_a_number():
     columns, _ = chosen([instant.isoformat() for instant in INSTANTS])
     problems = columns.positions(pa.table({"a": ["soon"]})).problems
     assert (
-        str(problems[0]) == "column 'a' has 'soon', which is not a time, but the earlier values are"
+        str(problems[0]) == "column 'a' has 'soon', which is not a time, but the earlier values "
+        "are: write it as 2024-06-29 or 2024-06-29T12:30"
     )
 
 

@@ -15,6 +15,7 @@ from boundary_forest.estimators.element_type import is_checked
 from boundary_forest.estimators.errors import raise_naming
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.lossless import check_exact
+from boundary_forest.estimators.unusable_columns import check_columns
 
 
 def checked_positions(estimator: Any, X: Any, fitted: Fitted) -> Any:
@@ -49,9 +50,12 @@ def _validated(draft: Any, X: Any, *, reset: bool) -> Any:
         checked = validate_data(
             draft, X, reset=reset, dtype="numeric", order="C", accept_sparse="csr"
         )
+        if checked.dtype.kind not in "biuf":  # frames whose types are not numpy's come through
+            check_columns(X)
         if not is_sparse(checked):
             check_exact(X, checked)
     except (TypeError, ValueError) as error:
+        check_columns(X)
         raise_naming("X", error)
     return checked
 

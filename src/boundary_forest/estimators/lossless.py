@@ -8,7 +8,7 @@ where it may have been rounded: at large numbers, and at objects.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from numbers import Integral
 from typing import Any
 
@@ -19,7 +19,7 @@ from boundary_forest.estimators.element_type import LARGEST_INTEGER
 from boundary_forest.estimators.errors import plain
 
 # How numpy, pandas, polars and pyarrow call types whose values float64 has, unless they are large.
-_NUMBERS = re.compile(r"(sparse\[)?(bool|u?int|float|half|double)", re.IGNORECASE)
+NUMBERS = re.compile(r"(sparse\[)?(bool|u?int|float|half|double)", re.IGNORECASE)
 
 
 def check_exact(given: Any, kept: NDArray[Any], name: str = "X") -> None:
@@ -37,7 +37,7 @@ def check_exact(given: Any, kept: NDArray[Any], name: str = "X") -> None:
     if kept.dtype != np.float64 or getattr(getattr(given, "dtype", None), "kind", "O") == "f":
         return
     large = np.abs(kept) >= LARGEST_INTEGER
-    every = not all(_NUMBERS.match(str(kind)) for kind in _types_of(given))
+    every = not all(NUMBERS.match(str(kind)) for kind in types_of(given))
     if every or large.any():
         for cells, column, among in _columns(given, kept, large):
             chosen = slice(None) if every else among
@@ -77,8 +77,8 @@ def _check_integer(cell: Any, name: str) -> None:
         )
 
 
-def _types_of(given: Any) -> list[Any]:
-    """The types of a frame's columns, or the one of an array; none of lists, whose are not known.
+def types_of(given: Any) -> list[Any]:
+    """Return the types of a frame's columns, or the one of an array; none of lists.
 
     numpy makes no float64 of a list that has other objects than numbers.
     """
@@ -95,8 +95,15 @@ def _columns(
     if kept.ndim == 1:
         yield np.asarray(given, dtype=object).reshape(len(kept)), kept, large
         return
+    cells = object_columns(given, range(kept.shape[1]))
+    for j, column in enumerate(cells):
+        yield column, kept[:, j], large[:, j]
+
+
+def object_columns(given: Any, columns: Iterable[int]) -> Iterator[NDArray[Any]]:
+    """Return columns of a frame, an array or lists as objects, one after the other."""
     whole = None
-    for j in range(kept.shape[1]):
+    for j in columns:
         if hasattr(given, "iloc"):  # pandas
             column = given.iloc[:, j]
         elif hasattr(given, "to_series"):  # polars
@@ -106,4 +113,4 @@ def _columns(
         else:
             whole = np.asarray(given, dtype=object) if whole is None else whole
             column = whole[:, j]
-        yield np.asarray(column, dtype=object), kept[:, j], large[:, j]
+        yield np.asarray(column, dtype=object)

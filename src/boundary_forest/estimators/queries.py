@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from boundary_forest.estimators.explanation import Explanation, explanation_of
 from boundary_forest.estimators.fitted import Fitted, Tree
 from boundary_forest.estimators.ids import names_of
 from boundary_forest.estimators.lifetime_stats import forest_stats
+from boundary_forest.estimators.unusable_columns import check_cell
 
 T = TypeVar("T")
 
@@ -111,8 +113,9 @@ class QueryMixin:
 
         Parameters
         ----------
-        x : array-like of shape (n_features,) or (1, n_features)
-            The query.
+        x : array-like of shape (n_features,) or (1, n_features), or dict
+            The query; a dict, or a Series with names, has a value for each of
+            ``feature_names_in_``.
 
         Returns
         -------
@@ -137,7 +140,10 @@ class QueryMixin:
             differs in x0 (9, query 8: 100%)
         """
         fitted = self._require_fitted()
-        rows = self._query_rows(fitted, np.asarray(x)[None] if np.ndim(x) == 1 else x)
+        if (named := _named_row(fitted, x)) is not None:
+            rows = self._query_rows(replace(fitted, feature_names=None), named)
+        else:
+            rows = self._query_rows(fitted, np.asarray(x)[None] if np.ndim(x) == 1 else x)
         if len(rows) != 1:
             raise ValueError(f"x must be a single row, got {len(rows)} rows")
         return explanation_of(fitted, rows)
@@ -234,6 +240,33 @@ class QueryMixin:
         """X as rows to query the forest with."""
         (rows,) = row_blocks(checked_positions(self, X, fitted), as_queries, whole=True)
         return rows
+
+
+def _named_row(fitted: Fitted, x: Any) -> NDArray[Any] | None:
+    """Return a row that has names in the order of the forest's columns; None if it has none."""
+    if hasattr(x, "index") and hasattr(x, "to_dict") and not hasattr(x, "columns"):  # a Series
+        x = x.to_dict()
+        if not all(isinstance(name, str) for name in x):
+            return None
+    if not isinstance(x, Mapping):
+        return None
+    names = fitted.feature_names
+    if names is None:
+        raise TypeError(
+            "x must be an array, because this forest did not learn the names of its columns: pass "
+            f"a list of {fitted.settings.n_features} numbers"
+        )
+    if missing := [name for name in names if name not in x]:
+        raise ValueError(
+            f"x must have a value for each column, but has none for {', '.join(map(repr, missing))}"
+        )
+    if unknown := x.keys() - set(names):
+        raise ValueError(
+            f"x has values for unknown columns: {', '.join(sorted(map(repr, unknown)))}"
+        )
+    for name in names:
+        check_cell(name, x[name])
+    return np.asarray([[x[name] for name in names]])
 
 
 def named_neighbors(fitted: Fitted, found: tuple[Any, Any, Any]) -> Neighbors:

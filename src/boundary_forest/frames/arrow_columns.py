@@ -173,13 +173,20 @@ def joined(tables: list[Any]) -> Any:
 
 
 def as_table(frame: Any) -> Any:
-    """Return a frame of pyarrow, pandas or polars, or lists and dicts, as a pyarrow table."""
+    """Return a frame of pyarrow, pandas or polars, or lists and dicts, as a pyarrow table.
+
+    A dict of single values, or a Series with names, is one row.
+    """
     if isinstance(frame, pa.Table):
         return frame
     if isinstance(frame, pa.RecordBatch):
         return pa.Table.from_batches([frame])
     if hasattr(frame, "to_arrow"):
         return frame.to_arrow()
+    if hasattr(frame, "index") and hasattr(frame, "to_dict") and not hasattr(frame, "columns"):
+        frame = _row_of(frame)
+    if isinstance(frame, dict) and not any(_is_column(value) for value in frame.values()):
+        frame = [frame]
     if isinstance(frame, dict):
         return pa.table({str(name): column_of(list(values)) for name, values in frame.items()})
     if isinstance(frame, list | tuple) and all(isinstance(row, dict) for row in frame):
@@ -191,6 +198,21 @@ def as_table(frame: Any) -> Any:
         "rows must be a pandas, polars or pyarrow table or a list of dicts, got "
         f"{type(frame).__name__}"
     )
+
+
+def _is_column(values: Any) -> bool:
+    return hasattr(values, "__len__") and not isinstance(values, str | bytes)
+
+
+def _row_of(series: Any) -> dict[str, Any]:
+    """Return a row of a frame as a dict."""
+    row = series.to_dict()
+    if not all(isinstance(name, str) for name in row):
+        raise TypeError(
+            "rows must have the names of their columns, but this Series has none: pass a dict, or "
+            "a row of a frame, such as frame.iloc[0]"
+        )
+    return dict(row)
 
 
 def column_of(values: list[Any]) -> Any:

@@ -33,9 +33,10 @@ _OTHERS = (
     Dialect(thousands="'"),
     Dialect(thousands=" "),
 )
-NO_TIME = "is not a time, but the earlier values are"
+NO_TIME = "is not a time, but the earlier values are: write it as 2024-06-29 or 2024-06-29T12:30"
 _CLOCK = r"\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?"
 _ZONE = r"(?:Z|[+-]\d{2}(?::?\d{2})?)"
+_DATE = r"^(?:\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}|\d{4}[/.]\d{1,2}[/.]\d{1,2})(?:[T ].*)?$"
 _TIME = rf"^(?:\d{{4}}-\d{{2}}-\d{{2}}(?:[T ](?:\d{{2}}|{_CLOCK}){_ZONE}?)?|{_CLOCK})$"
 NUMBER, TEXT, BOOLEAN, TIME, LIST = "number", "text", "boolean", "time", "list"
 FEW = 20  # one in so many values may be of another kind than its column's: it is a slip
@@ -129,6 +130,12 @@ def why_no_number(value: Any, dialect: Dialect = PLAIN) -> str:
         if hint is not None:
             return f"is not a number; {hint} to read it as one"
     return NO_NUMBER
+
+
+def looks_like_dates(texts: Any) -> bool:
+    """Return whether nearly all of some text is dates in another form than ISO 8601."""
+    dates = pc.sum(pc.match_substring_regex(texts, _DATE)).as_py() or 0
+    return bool(len(texts) - dates <= len(texts) / FEW and dates)
 
 
 def dialect_hint(texts: Any) -> str | None:

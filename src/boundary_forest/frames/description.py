@@ -18,6 +18,7 @@ from boundary_forest.frames.column_kinds import (
     TIME,
     as_numbers,
     dialect_hint,
+    looks_like_dates,
 )
 from boundary_forest.frames.columns import CLASSIFY, INTEGER, Columns
 from boundary_forest.frames.features import Feature
@@ -87,6 +88,12 @@ def _about(feature: Feature, columns: Columns, values: Any, *, specified: bool) 
             yield f"column {name!r} looks like a row number: drop it, or use it as the id"
         return
     texts = as_texts(values).drop_null()
+    if not specified and looks_like_dates(texts):
+        yield (
+            f"column {name!r} has dates such as {texts[0].as_py()!r}, which are read as "
+            "categories: write them as 2024-06-29, so that they are read as times"
+        )
+        return
     hint = dialect_hint(texts) if columns.dialect.is_plain and not specified else None
     if hint is not None:
         misfit = as_numbers(texts)[1]

@@ -144,7 +144,7 @@ class Encoder:
         if self.replacing:
             into[odd.missing] = (np.array(feature.mean) - feature.shift) / feature.scale
         else:
-            _report(problems, odd.missing, partial(_missing_in, feature))
+            _report(problems, odd.missing, partial(_missing_in, feature, values))
 
     def _put_numbers(self, values: list[Any], X: NDArray[Any]) -> dict[int, _Odd]:
         """Write all columns of numbers at once; return what is odd about some of them."""
@@ -250,8 +250,10 @@ def _put_categories(
     return _Odd(missing, misfit)
 
 
-def _missing_in(feature: Feature, _: int) -> Problem:
-    return Problem(feature.name, "has no value", missing=True)
+def _missing_in(feature: Feature, values: Any, i: int) -> Problem:
+    value = values[i].as_py()
+    read = f" ({value!r} counts as missing)" if isinstance(value, str) else ""
+    return Problem(feature.name, f"has no value{read}", missing=True)
 
 
 def _report(
