@@ -242,6 +242,20 @@ class DurableForest:
             raise AttributeError(f"a durable forest has no attribute {name!r}")
         return getattr(self.model, name)
 
+    # What an index has of a container; other forests are none, as their own errors say.
+
+    def __len__(self) -> int:
+        return len(self.model)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __contains__(self, id: object) -> bool:
+        return id in self.model
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.model)
+
     def __dir__(self) -> list[str]:
         of_model = (name for name in dir(self.model) if not name.startswith("_"))
         return sorted({*super().__dir__(), *of_model})

@@ -14,6 +14,7 @@ from boundary_forest.estimators.blocks import is_sparse, sound_sparse
 from boundary_forest.estimators.element_type import is_checked
 from boundary_forest.estimators.errors import raise_naming
 from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.list_columns import as_matrix
 from boundary_forest.estimators.lossless import check_exact
 from boundary_forest.estimators.unusable_columns import check_columns
 
@@ -45,8 +46,7 @@ def n_threads(n_jobs: Any) -> int:
 
 def _validated(draft: Any, X: Any, *, reset: bool) -> Any:
     try:
-        if is_sparse(X):
-            X = sound_sparse(X)
+        X = sound_sparse(X) if is_sparse(X) else as_matrix(X)
         checked = validate_data(
             draft, X, reset=reset, dtype="numeric", order="C", accept_sparse="csr"
         )

@@ -5,18 +5,19 @@ The engine keeps them with their rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import datetime
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from numbers import Number
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boundary_forest.estimators.engine_constants import INT64, NONE, TEXT
 from boundary_forest.estimators.errors import plain
-from boundary_forest.estimators.fitted import Fitted
-from boundary_forest.estimators.labels import ClassLabels
+from boundary_forest.estimators.fitted import Fitted, Forest, new_engine
+from boundary_forest.estimators.labels import ClassLabels, NoLabels
 
 _LARGEST = np.iinfo(np.int64).max
 _SHOWN = {INT64: "int64", TEXT: "str"}
@@ -36,7 +37,7 @@ def as_ids(ids: Any, n_rows: int) -> NDArray[Any]:
     if array.dtype.kind in "UT":
         return _unicode(array.astype(object))
     if array.dtype.kind == "O":
-        array = np.array([str(one) if isinstance(one, UUID) else one for one in array], object)
+        array = np.array([str(one) if _is_like_text(one) else one for one in array], object)
         kinds = {str if isinstance(one, str) else type(plain(one)) for one in array}
         if kinds == {str}:
             return _unicode(array)
@@ -51,6 +52,13 @@ def as_ids(ids: Any, n_rows: int) -> NDArray[Any]:
         if not -_LARGEST - 1 <= extreme <= _LARGEST:
             raise ValueError(f"ids must fit into int64, got {extreme}: use strings for larger ids")
     return array.astype(np.int64)
+
+
+def _is_like_text(one: Any) -> bool:
+    """Return whether an id is of a class whose text identifies it: a UUID, a path, an ObjectId."""
+    others = (str, bytes, Number, np.generic, Iterable, datetime.date, datetime.time)
+    has_text = "__str__" in {name for cls in type(one).__mro__[:-1] for name in vars(cls)}
+    return has_text and one is not None and not isinstance(one, others)
 
 
 def _unicode(ids: NDArray[Any]) -> NDArray[Any]:
@@ -152,13 +160,21 @@ def _listed(unknown: list[Any]) -> str:
     return f"{len(unknown)} unknown id{'s' * (len(unknown) > 1)}: {shown}{more}"
 
 
+def _has_only(engine: Forest, ids: Any) -> bool:
+    """Return whether these ids, none of which is unknown, are those of all stored examples."""
+    if len(set(ids)) != engine.stats()["examples_stored"]:
+        return False
+    return bool(engine.named(ids)[0].all())
+
+
 def forget_examples(
     fitted: Fitted | None, ids: Any, n_threads: int, *, erase: bool = False
 ) -> Fitted:
     """Forget the examples with these ids; KeyError if some are not known, and none is forgotten.
 
-    Returns the forest without the classes that have no example left. Learning must be paused.
-    ``erase``: and erase what was forgotten, in the same step.
+    Returns the forest without the classes that have no example left; an index that has no example
+    left, as one that has learned nothing but keeps its seed. Learning must be paused. ``erase``:
+    and erase what was forgotten, in the same step.
     """
     if fitted is None:
         raise KeyError("forget() got ids, but nothing has been learned yet")
@@ -166,6 +182,8 @@ def forget_examples(
     if len(wanted) == 0:
         return fitted
     engine, labels, after = fitted.engine, fitted.labels, fitted
+    if isinstance(labels, NoLabels) and isinstance(engine, Forest) and _has_only(engine, wanted):
+        return replace(fitted, engine=new_engine(fitted.settings, labels))
     if isinstance(labels, ClassLabels):  # before anything is forgotten, as it might fail
         pruned = labels.pruned(engine.n_classes, engine.classes_without(wanted))
         after = replace(fitted, labels=pruned)

@@ -165,7 +165,8 @@ class LearningMixin:
             If some ids are unknown: never used, already forgotten, or of examples that are not
             stored. It lists them, and nothing is removed.
         ValueError
-            If no example would be left, or examples have no ids.
+            If no example would be left, unless it is an index, which can be empty; or if examples
+            have no ids.
 
         Examples
         --------

@@ -14,6 +14,7 @@ from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.container import ContainerMixin
 from boundary_forest.estimators.engine_constants import BEAM, GRAPH, SEARCHES
 from boundary_forest.estimators.errors import as_count
+from boundary_forest.estimators.familiar_names import FamiliarNamesMixin
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.ids import names_of
 from boundary_forest.estimators.labels import NoLabels
@@ -28,7 +29,9 @@ from boundary_forest.estimators.searching import (
 )
 
 
-class BoundaryForestNeighbors(NeighborGraphMixin, ContainerMixin, BaseBoundaryForest):
+class BoundaryForestNeighbors(
+    FamiliarNamesMixin, NeighborGraphMixin, ContainerMixin, BaseBoundaryForest
+):
     """Online approximate nearest-neighbour search with a Boundary Forest.
 
     Parameters
@@ -164,11 +167,13 @@ class BoundaryForestNeighbors(NeighborGraphMixin, ContainerMixin, BaseBoundaryFo
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training vectors, in the order in which they are learned.
+            Training vectors, in the order in which they are learned. A column of a frame whose
+            values are lists of numbers is taken, too.
         y : ignored
         ids : array-like of shape (n_samples,) or None, default=None
-            Ids of the examples, int64 or str, unique in the batch and among the stored examples;
-            ``kneighbors`` then returns them. Either all batches have ids or none.
+            Ids of the examples, unique in the batch and among the stored examples; ``kneighbors``
+            then returns them. They are int64 or str; UUIDs, paths and other objects that are
+            identified by their text become str. Either all batches have ids or none.
 
         Returns
         -------
@@ -190,11 +195,13 @@ class BoundaryForestNeighbors(NeighborGraphMixin, ContainerMixin, BaseBoundaryFo
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training vectors, in the order in which they are learned.
+            Training vectors, in the order in which they are learned. A column of a frame whose
+            values are lists of numbers is taken, too.
         y : ignored
         ids : array-like of shape (n_samples,) or None, default=None
-            Ids of the examples, int64 or str, unique in the batch and among the stored examples;
-            ``kneighbors`` then returns them. Either all batches have ids or none.
+            Ids of the examples, unique in the batch and among the stored examples; ``kneighbors``
+            then returns them. They are int64 or str; UUIDs, paths and other objects that are
+            identified by their text become str. Either all batches have ids or none.
 
         Returns
         -------
@@ -219,7 +226,8 @@ class BoundaryForestNeighbors(NeighborGraphMixin, ContainerMixin, BaseBoundaryFo
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training vectors, in the order in which they are learned.
+            Training vectors, in the order in which they are learned. A column of a frame whose
+            values are lists of numbers is taken, too.
         ids : array-like of shape (n_samples,)
             int64 or str, unique in the batch.
 
@@ -272,10 +280,13 @@ class BoundaryForestNeighbors(NeighborGraphMixin, ContainerMixin, BaseBoundaryFo
             Whether to compare all stored examples and return the true neighbours. None does so
             where it is estimated to take no longer than the graph's search: for up to some thousand
             examples, and for a wide beam. False always searches the graph.
-        allowed : array-like or None, default=None
+        allowed : array-like, callable or None, default=None
             The examples that may be returned: a boolean mask of ``n_samples_fit_`` values, in order
-            of arrival, or ids, of which unknown ones are ignored. If they are few, the search is
-            exact.
+            of arrival; or ids, of which unknown ones are ignored; or a function of an id (of an
+            arrival number if there are no ids) that returns whether it is allowed. The function is
+            called for every stored example once per call of ``kneighbors``, about 0.1 s for a
+            million of them: for many calls with one filter, pass a mask. If few are allowed, the
+            search is exact.
 
         Returns
         -------
@@ -327,7 +338,7 @@ class BoundaryForestNeighbors(NeighborGraphMixin, ContainerMixin, BaseBoundaryFo
             As for ``kneighbors``: the beam to begin with.
         exact : bool or None, default=None
             As for ``kneighbors``.
-        allowed : array-like or None, default=None
+        allowed : array-like, callable or None, default=None
             As for ``kneighbors``.
 
         Returns
@@ -367,6 +378,8 @@ class BoundaryForestNeighbors(NeighborGraphMixin, ContainerMixin, BaseBoundaryFo
         allowed: Any = None,
     ) -> Neighbors:
         n = as_count(n_neighbors)
+        if fitted.engine.seen == 0:  # it has forgotten everything
+            raise ValueError("the index is empty: add vectors with partial_fit() or upsert() first")
         options = search_options(fitted, beam, self.beam, exact=exact, allowed=allowed)
         if X is None:
             return neighbors_of_stored(fitted, n, n_threads(self.n_jobs), options)

@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 from boundary_forest.estimators.blocks import joined, slices
 from boundary_forest.estimators.engine_constants import GRAPH, NONE
 from boundary_forest.estimators.fitted import Fitted
-from boundary_forest.estimators.ids import checked_ids
+from boundary_forest.estimators.ids import checked_ids, stored_names
 from boundary_forest.estimators.queries import Neighbors, named_neighbors
 
 MODES = ("connectivity", "distance")
@@ -36,8 +36,8 @@ def search_options(
         The estimator's.
     exact : bool or None
         Whether all stored examples are compared; None is where that is cheaper.
-    allowed : array-like or None
-        A mask over arrivals, or ids.
+    allowed : array-like, callable or None
+        A mask over arrivals, ids, or a function of an id.
     """
     if beam is not None and fitted.settings.adaptive.get("search") != GRAPH:
         raise ValueError("beam requires search='graph', but this forest has search='paper'")
@@ -56,8 +56,15 @@ def as_radius(radius: Any) -> float:
 
 
 def _filter(fitted: Fitted, allowed: Any) -> dict[str, Any]:
+    if callable(allowed):
+        arrivals, names = stored_names(fitted)
+        mask = np.zeros(fitted.engine.seen, np.uint8)
+        mask[arrivals] = [bool(allowed(name)) for name in names.tolist()]
+        return {"mask": mask}
     if isinstance(allowed, str | bytes) or not isinstance(allowed, Iterable):
-        raise TypeError(f"allowed must be a boolean mask or a sequence of ids, got {allowed!r}")
+        raise TypeError(
+            f"allowed must be a boolean mask, ids or a function of an id, got {allowed!r}"
+        )
     if not isinstance(allowed, Sized) or not hasattr(allowed, "__getitem__"):
         allowed = list(allowed)  # a set, or what can be gone through once
     array = np.asarray(allowed)

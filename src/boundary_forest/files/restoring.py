@@ -78,7 +78,8 @@ def _fitted(
     positions = file.entry("positions")
     file.expect(positions, positions.dtype.name, 2)
     n, n_features = positions.shape
-    if positions.dtype.name not in ELEMENT_TYPES or n < 1 or n_features < 1:
+    least = 0 if forest.get("seen") == 0 else 1  # an index may have forgotten everything
+    if positions.dtype.name not in ELEMENT_TYPES or n < least or n_features < 1:
         raise file.error(
             f"unsupported dtype {positions.dtype} or shape {positions.shape}", "positions"
         )
