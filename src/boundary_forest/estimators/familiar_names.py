@@ -70,6 +70,12 @@ class FamiliarNamesMixin:
         Returns
         -------
         params : dict
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestNeighbors
+        >>> BoundaryForestNeighbors(search="paper").get_params()["search"]
+        'paper'
         """
         params: dict[str, Any] = super().get_params(deep)  # type: ignore[misc]
         return {**params, "search": self.__dict__["search"]}

@@ -284,9 +284,9 @@ class BoundaryForestNeighbors(
             The examples that may be returned: a boolean mask of ``n_samples_fit_`` values, in order
             of arrival; or ids, of which unknown ones are ignored; or a function of an id (of an
             arrival number if there are no ids) that returns whether it is allowed. The function is
-            called for every stored example once per call of ``kneighbors``, about 0.1 s for a
-            million of them: for many calls with one filter, pass a mask. If few are allowed, the
-            search is exact.
+            called for every stored example once per call of ``kneighbors``, which takes about a
+            second for a million of them: for many calls with one filter, pass a mask. If few are
+            allowed, the search is exact.
 
         Returns
         -------
