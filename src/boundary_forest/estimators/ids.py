@@ -85,7 +85,7 @@ def check_kind(ids: NDArray[Any] | None, expected: str) -> None:
         raise TypeError(f"ids must be {_SHOWN[expected]} as in the first batch, got {_SHOWN[kind]}")
     first = "had ids, so pass ids" if ids is None else "had no ids, so do not pass any"
     raise ValueError(
-        f"all batches must have ids, or none: the first batch {first}, or call fit() to start again"
+        f"all batches must have ids, or none: the first batch {first}, or start a new forest"
     )
 
 
@@ -167,6 +167,13 @@ def _has_only(engine: Forest, ids: Any) -> bool:
     return bool(engine.named(ids)[0].all())
 
 
+def forget_known(engine: Any, ids: Any, n_threads: int, *, erase: bool = False) -> None:
+    """Let an engine forget the examples with these ids; KeyError if some are not known."""
+    unknown = [ids[i] for i in engine.forget(ids, n_threads, erase)]
+    if unknown:
+        raise KeyError(f"forget() got {_listed(unknown)} (nothing was removed)")
+
+
 def forget_examples(
     fitted: Fitted | None, ids: Any, n_threads: int, *, erase: bool = False
 ) -> Fitted:
@@ -187,9 +194,7 @@ def forget_examples(
     if isinstance(labels, ClassLabels):  # before anything is forgotten, as it might fail
         pruned = labels.pruned(engine.n_classes, engine.classes_without(wanted))
         after = replace(fitted, labels=pruned)
-    unknown = [wanted[i] for i in engine.forget(wanted, n_threads, erase)]
-    if unknown:
-        raise KeyError(f"forget() got {_listed(unknown)} (nothing was removed)")
+    forget_known(engine, wanted, n_threads, erase=erase)
     if isinstance(labels, ClassLabels):
         labels.give_way(pruned)
     return after

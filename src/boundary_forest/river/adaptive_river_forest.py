@@ -12,6 +12,7 @@ from boundary_forest.estimators.adaptive import (
     importances_of,
     most_important,
 )
+from boundary_forest.estimators.engine_constants import NONE
 from boundary_forest.estimators.explanation import Explanation
 from boundary_forest.river.river_forest import RiverForest
 
@@ -87,6 +88,44 @@ class AdaptiveRiverForest(RiverForest):
     def feature_importances_(self) -> dict[Hashable, float]:
         """Each feature's weight times its variance, as shares that sum to 1, by feature."""
         return {} if self._forest is None else self._forest.by_name(importances_of)
+
+    def forget(self, ids: Any) -> None:
+        """Forget the examples with these ids.
+
+        They are removed from all trees and from memory, and files and pickles that are made later
+        do not contain them. Their labels stay known.
+
+        Parameters
+        ----------
+        ids : array-like of int or str
+            As they were given to ``learn_one`` or ``learn_many``. Those of examples that no tree
+            stores are unknown.
+
+        Raises
+        ------
+        KeyError
+            If some ids are unknown. It lists them, and nothing is removed.
+        ValueError
+            If no example would be left, or examples have no ids.
+
+        Examples
+        --------
+        >>> from boundary_forest.river import BoundaryForestClassifier
+        >>> model = BoundaryForestClassifier(seed=0)
+        >>> model.learn_one({"size": 0}, "a", id="ann")
+        >>> model.learn_one({"size": 9}, "b", id="bob")
+        >>> model.forget(["bob"])
+        >>> model.predict_one({"size": 8})
+        'a'
+        """
+        if self._forest is None:
+            raise KeyError("forget() got ids, but nothing has been learned yet")
+        if self._forest.ids == NONE:
+            raise ValueError(
+                "the examples of this model have no ids: pass id=... to learn_one(), or ids=... to "
+                "learn_many(), to use them"
+            )
+        self._forest.forget(ids, self._n_threads())
 
     def explain(self, x: dict[Any, Any]) -> Explanation | None:
         """Explain the prediction for one query; None before the first example.

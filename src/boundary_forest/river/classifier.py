@@ -86,9 +86,9 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
     --------
     >>> from river import datasets, evaluate, metrics, preprocessing
     >>> from boundary_forest.river import BoundaryForestClassifier
-    >>> model = preprocessing.StandardScaler() | BoundaryForestClassifier(seed=0)
+    >>> model = preprocessing.StandardScaler() | BoundaryForestClassifier.for_tables(seed=0)
     >>> accuracy = evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
-    >>> accuracy.get() > 0.85
+    >>> accuracy.get() > 0.89
     True
     """
 
@@ -138,7 +138,7 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
     def _multiclass(self) -> bool:
         return True
 
-    def learn_one(self, x: dict[Any, Any], y: Any) -> None:
+    def learn_one(self, x: dict[Any, Any], y: Any, id: Any = None) -> None:
         """Learn one example.
 
         Parameters
@@ -147,6 +147,8 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
             Its features, by name.
         y : bool, int, str or whatever is hashable
             Its label.
+        id : int, str or None, default=None
+            Its id, by which :meth:`forget` removes it. Either all examples have ids or none.
 
         Examples
         --------
@@ -162,12 +164,12 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
         except TypeError:  # not hashable, which is said below
             code = None
         if code is not None:
-            self._learn_one(x, code)
+            self._learn_one(x, code, id)
             return
         with self._naming([y]):
-            self._learn_one(x, self._codes[y])
+            self._learn_one(x, self._codes[y], id)
 
-    def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
+    def learn_many(self, X: pd.DataFrame, y: pd.Series, ids: Any = None) -> None:
         """Learn the rows of a frame in their order, as if one by one.
 
         Parameters
@@ -176,6 +178,8 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
             A row an example, a column a feature.
         y : Series
             Their labels, in the same order.
+        ids : array-like of int or str, or None, default=None
+            Their ids, by which :meth:`forget` removes them. Either all examples have ids or none.
 
         Examples
         --------
@@ -190,7 +194,8 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
         check_lengths(X, labels)
         if labels:
             with self._naming(labels):
-                self._learn_many(X, np.concatenate([self._codes[label] for label in labels]))
+                codes = np.concatenate([self._codes[label] for label in labels])
+                self._learn_many(X, codes, ids)
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
         """Predict the probability of each label: its share of the votes; empty before the first

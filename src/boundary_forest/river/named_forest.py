@@ -27,9 +27,11 @@ from sklearn.base import clone
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.copying import filled
 from boundary_forest.estimators.element_type import LARGEST_INTEGER
+from boundary_forest.estimators.engine_constants import NONE
 from boundary_forest.estimators.explanation import Explanation, explanation_of
 from boundary_forest.estimators.fitted import Fitted, Forest, new_engine
 from boundary_forest.estimators.forest_settings import ForestSettings
+from boundary_forest.estimators.ids import check_kind, checked_ids, engine_ids, forget_known
 from boundary_forest.estimators.learning_call import new_labels
 from boundary_forest.estimators.lifetime_stats import forest_stats
 
@@ -103,11 +105,14 @@ class NamedForest:
     ----------
     columns : NamedColumns
         As wide as the engine.
+    ids : str
+        What the engine calls ids of the kind that all examples have; NONE if they have none.
     """
 
-    def __init__(self, estimator: BaseBoundaryForest, seed: int) -> None:
+    def __init__(self, estimator: BaseBoundaryForest, seed: int, ids: str = NONE) -> None:
         self._estimator = estimator  # never fitted: it knows what its engine is made of
         self._seed = seed
+        self.ids = ids
         self.columns = NamedColumns(spare=_may_have_spare_columns(estimator))
         self._engine = self._make_engine()
         self._narrower: tuple[NamedColumns, Any] | None = (
@@ -134,10 +139,22 @@ class NamedForest:
         self._widen(columns)
         return rows
 
-    def learn(self, rows: NDArray[np.float64], labels: NDArray[np.float64], n_jobs: int) -> None:
-        """Learn rows that were made to be learned, with one label each."""
+    def check_ids(self, ids: NDArray[Any] | None) -> None:
+        """Raise an error if ids cannot be those of the rows that are learned next."""
+        check_kind(ids, self.ids)
+        if ids is not None:
+            self._engine.check_ids(engine_ids(ids))
+
+    def learn(
+        self,
+        rows: NDArray[np.float64],
+        labels: NDArray[np.float64],
+        n_jobs: int,
+        ids: NDArray[Any] | None = None,
+    ) -> None:
+        """Learn rows that were made to be learned, with one label each, and an id if checked."""
         try:
-            self._engine.learn(rows, labels, n_jobs)
+            self._engine.learn(rows, labels, n_jobs, None if ids is None else engine_ids(ids))
         except Exception:
             if self._narrower is not None:
                 self.columns, state = self._narrower
@@ -146,6 +163,13 @@ class NamedForest:
             raise
         finally:
             self._narrower = None
+
+    def forget(self, ids: Any, n_jobs: int) -> None:
+        """Forget the examples with these ids; KeyError if some are not known, and none is."""
+        fitted = Fitted(self._engine, self._settings(), new_labels(self._estimator))
+        wanted = checked_ids(fitted, ids)
+        if len(wanted):
+            forget_known(self._engine, wanted, n_jobs)
 
     def weigh_classes(self, weights: NDArray[np.float64]) -> None:
         """Multiply the votes for each class by its weight, by code, from the next rows on."""
@@ -247,6 +271,7 @@ class NamedForest:
             n_features=self.columns.width,
             label_length=1,
             seed=self._seed,
+            ids=self.ids,
         )
 
     def _make_engine(self) -> Forest:
@@ -256,12 +281,13 @@ class NamedForest:
         return {
             "estimator": self._estimator,
             "seed": self._seed,
+            "ids": self.ids,
             "names": list(self.columns.of),
             "engine": self._engine.snapshot().state(),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._estimator, self._seed = state["estimator"], state["seed"]
+        self._estimator, self._seed, self.ids = state["estimator"], state["seed"], state["ids"]
         self.columns = NamedColumns(state["names"], spare=_may_have_spare_columns(self._estimator))
         self._narrower = None
         self._engine = self._make_engine()

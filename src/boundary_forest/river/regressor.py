@@ -109,7 +109,7 @@ class BoundaryForestRegressor(AdaptiveRiverForest, base.MiniBatchRegressor):
     def _estimator(self) -> BaseBoundaryForest:
         return SklearnRegressor(epsilon=self.epsilon, **self._shared_parameters())
 
-    def learn_one(self, x: dict[Any, Any], y: float) -> None:
+    def learn_one(self, x: dict[Any, Any], y: float, id: Any = None) -> None:
         """Learn one example.
 
         Parameters
@@ -118,6 +118,8 @@ class BoundaryForestRegressor(AdaptiveRiverForest, base.MiniBatchRegressor):
             Its features, by name.
         y : float
             Its target.
+        id : int, str or None, default=None
+            Its id, by which :meth:`forget` removes it. Either all examples have ids or none.
 
         Examples
         --------
@@ -128,9 +130,9 @@ class BoundaryForestRegressor(AdaptiveRiverForest, base.MiniBatchRegressor):
         >>> model.predict_one({"size": 8})
         4.5
         """
-        self._learn_one(x, np.full((1, 1), number("y", y)))
+        self._learn_one(x, np.full((1, 1), number("y", y)), id)
 
-    def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
+    def learn_many(self, X: pd.DataFrame, y: pd.Series, ids: Any = None) -> None:
         """Learn the rows of a frame in their order, as if one by one.
 
         Parameters
@@ -139,6 +141,8 @@ class BoundaryForestRegressor(AdaptiveRiverForest, base.MiniBatchRegressor):
             A row an example, a column a feature.
         y : Series
             Their targets, in the same order.
+        ids : array-like of int or str, or None, default=None
+            Their ids, by which :meth:`forget` removes them. Either all examples have ids or none.
 
         Examples
         --------
@@ -152,7 +156,7 @@ class BoundaryForestRegressor(AdaptiveRiverForest, base.MiniBatchRegressor):
         check_lengths(X, y)
         if len(y):
             targets = np.asarray(numbers("y", y), dtype=np.float64)
-            self._learn_many(X, np.ascontiguousarray(targets[:, None]))
+            self._learn_many(X, np.ascontiguousarray(targets[:, None]), ids)
 
     def predict_one(self, x: dict[Any, Any]) -> float:
         """Predict the mean of the targets at which the trees end, weighted by 1 / distance.

@@ -15,6 +15,7 @@ from river import base
 
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.explanation import Explanation
+from boundary_forest.estimators.ids import as_ids, kind_of
 from boundary_forest.river.named_forest import NamedForest
 
 if TYPE_CHECKING:
@@ -125,26 +126,35 @@ class RiverForest(base.Estimator):
     def _before_learning(self, forest: NamedForest) -> None:
         """Tell the forest what it must know of labels that are learned next."""
 
-    def _forest_to_learn(self) -> NamedForest:
-        """Return the forest, or a new one that becomes it once it has learned."""
-        if self._forest is not None:
-            return self._forest
-        seed = random.getrandbits(32) if self.seed is None else int(self.seed)
-        return NamedForest(self._estimator(), seed)
+    def _forest_to_learn(self, ids: NDArray[Any] | None) -> NamedForest:
+        """Return the forest, or a new one that becomes it once it has learned rows with these ids.
 
-    def _learn_one(self, x: Mapping[Hashable, Any], label: NDArray[np.float64]) -> None:
-        forest = self._forest or self._forest_to_learn()
+        Raises an error if its next rows cannot have them.
+        """
+        forest = self._forest
+        if forest is None:
+            seed = random.getrandbits(32) if self.seed is None else int(self.seed)
+            forest = NamedForest(self._estimator(), seed, kind_of(ids))
+        forest.check_ids(ids)
+        return forest
+
+    def _learn_one(
+        self, x: Mapping[Hashable, Any], label: NDArray[np.float64], id: Any = None
+    ) -> None:
+        ids = None if id is None else as_ids([id], 1)
+        forest = self._forest_to_learn(ids)
         row = forest.row_to_learn(x)
         self._before_learning(forest)
-        forest.learn(row, label, 1)
+        forest.learn(row, label, 1, ids)
         self._forest = forest
 
-    def _learn_many(self, X: pd.DataFrame, labels: NDArray[np.float64]) -> None:
-        forest = self._forest_to_learn()
+    def _learn_many(self, X: pd.DataFrame, labels: NDArray[np.float64], ids: Any = None) -> None:
+        names = None if ids is None else as_ids(ids, len(labels))
+        forest = self._forest_to_learn(names)
         rows = forest.rows_to_learn(X)
         self._before_learning(forest)
         try:
-            forest.learn(rows, labels, self._n_threads())
+            forest.learn(rows, labels, self._n_threads(), names)
         finally:  # an interrupted call keeps the rows that were published
             if forest.examples_seen:
                 self._forest = forest
