@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from damaged_files import Parts
 from sklearn.base import clone
 
 from boundary_forest import (
@@ -21,6 +22,7 @@ from boundary_forest import (
     open_durable,
 )
 from boundary_forest.estimators.familiar_names import ELSEWHERE
+from boundary_forest.files import ModelFileError
 
 X = np.random.default_rng(0).normal(size=(80, 4))
 IDS = [f"row {i}" for i in range(80)]
@@ -101,6 +103,33 @@ def test_an_index_that_forgot_everything_is_as_new(ids, search, tmp_path):
             one.forget(ids[:1])
         one.partial_fit(X[:20], ids=ids[:20]).partial_fit(X[20:50], ids=ids[20:50])
         assert one.fingerprint() == new.fingerprint()
+
+
+def test_a_file_without_examples_must_be_that_of_an_empty_index(tmp_path):
+    path = tmp_path / "index.bf"
+    index().fit(X, ids=IDS).forget(IDS).save(path)
+    content = path.read_bytes()
+    parts = Parts(content)
+    parts.document["forest"]["seen"] = 5
+    path.write_bytes(parts.content())
+    with pytest.raises(ModelFileError, match=r"shape \(0, 4\)"):
+        load(path)
+    parts = Parts(content)
+    parts.document["estimator"] = "BoundaryForestRegressor"
+    path.write_bytes(parts.content())
+    with pytest.raises(ModelFileError):
+        load(path)
+
+
+def test_the_command_line_knows_an_empty_index(told, tmp_path):
+    path = tmp_path / "index.bf"
+    index().fit(X, ids=range(80)).forget(range(80)).save(path)
+    np.savez(tmp_path / "rows.npz", X=X, y=np.arange(80))
+    code, _, error = told("neighbors", path, tmp_path / "rows.npz", "-k", 1, "--id", "y")
+    assert code == 2
+    assert f"{path} is empty: add vectors with index --into {path}" in error
+    assert told("index", tmp_path / "rows.npz", "--id", "y", "--into", path)[0] == 0
+    assert len(load(path)) == 80
 
 
 def test_vectors_may_be_put_into_an_empty_index_by_upsert():

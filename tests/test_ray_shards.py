@@ -83,6 +83,12 @@ def test_what_is_forgotten_is_known_no_more():
     assert set(found.ravel().tolist()) == {"r4", "r5"}
 
 
+def test_a_function_as_a_filter_is_refused():
+    spread = index().fit(X[:30])
+    with pytest.raises(NotImplementedError, match="not available on a cluster: pass ids or a bool"):
+        spread.kneighbors(X[:1], 2, allowed=lambda name: True)
+
+
 def test_from_local_brings_nothing_back_that_was_forgotten():
     local = local_index().fit(X[:300], ids=np.arange(300))
     local.forget([7])

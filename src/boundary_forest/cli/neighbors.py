@@ -84,6 +84,8 @@ def neighbors(
         forest, likely = opened.forest, opened.columns
         forest.set_params(n_jobs=threads)
         n_stored = forest.stats()["examples_stored"]
+        if n_stored == 0:
+            raise StreamError(f"{index} is empty: add vectors with index --into {index}")
         if k > n_stored:
             raise StreamError(
                 f"-k must be between 1 and {n_stored}, the number of vectors in {index}, got {k}"

@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
 from boundary_forest.estimators.blocks import joined, slices
 from boundary_forest.estimators.engine_constants import GRAPH, NONE
-from boundary_forest.estimators.fitted import Fitted
+from boundary_forest.estimators.fitted import Fitted, Forest
 from boundary_forest.estimators.ids import checked_ids, stored_names
 from boundary_forest.estimators.queries import Neighbors, named_neighbors
 
@@ -57,6 +57,10 @@ def as_radius(radius: Any) -> float:
 
 def _filter(fitted: Fitted, allowed: Any) -> dict[str, Any]:
     if callable(allowed):
+        if not isinstance(fitted.engine, Forest):
+            raise NotImplementedError(
+                "a function as allowed is not available on a cluster: pass ids or a boolean mask"
+            )
         arrivals, names = stored_names(fitted)
         mask = np.zeros(fitted.engine.seen, np.uint8)
         mask[arrivals] = [bool(allowed(name)) for name in names.tolist()]

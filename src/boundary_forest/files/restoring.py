@@ -27,6 +27,7 @@ from boundary_forest.estimators.forest_settings import (
     ForestSettings,
 )
 from boundary_forest.estimators.ids import as_ids, engine_ids, kind_of
+from boundary_forest.estimators.labels import NoLabels
 from boundary_forest.estimators.metrics import engine_metric
 from boundary_forest.files.reading import ModelFile
 from boundary_forest.files.serialization import column_length, read_column, read_parameters
@@ -78,7 +79,9 @@ def _fitted(
     positions = file.entry("positions")
     file.expect(positions, positions.dtype.name, 2)
     n, n_features = positions.shape
-    least = 0 if forest.get("seen") == 0 else 1  # an index may have forgotten everything
+    # An index may have forgotten everything.
+    may_be_empty = forest.get("seen") == 0 and kind.label_policy is NoLabels
+    least = 0 if may_be_empty else 1
     if positions.dtype.name not in ELEMENT_TYPES or n < least or n_features < 1:
         raise file.error(
             f"unsupported dtype {positions.dtype} or shape {positions.shape}", "positions"
