@@ -46,6 +46,7 @@ IN_SOURCE = {
     "reluctance": weights.RELUCTANCE,
     "most_log_weight": weights.MOST,
     "depth_period": depth.DEPTH_PERIOD,
+    "longest_period": depth.LONGEST_PERIOD,
     "depth_stride": depth.DEPTH_STRIDE,
     "least_limit": depth.LEAST_LIMIT,
     "depth_per_doubling": depth.DEPTH_PER_DOUBLING,

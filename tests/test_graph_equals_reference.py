@@ -60,7 +60,14 @@ def test_the_engine_finds_what_the_reference_finds(
     if shown < n:
         index.partial_fit(X[shown:], ids=np.arange(shown, n))
     forest = reference.BoundaryForest(
-        n_T=n_T, k=k, d=name, d_c=reference.always, E="nearest", p=p, seed=seed
+        n_T=n_T,
+        k=k,
+        d=name,
+        d_c=reference.always,
+        E="nearest",
+        p=p,
+        seed=seed,
+        has_graph=True,
     )
     if offline:
         forest.train_offline(X, np.zeros((n, 0)))
@@ -80,3 +87,34 @@ def test_the_engine_finds_what_the_reference_finds(
     assert index.apply(queries).tolist() == [
         graph.apply(y, lambda a: a not in forgotten) for y in queries
     ]
+
+
+ORDERS = {
+    "sorted": lambda n: np.arange(n, dtype=float)[:, None],
+    "to a point": lambda n: np.cumprod(np.full(n, 0.99))[:, None],
+    "sorted, with duplicates": lambda n: np.arange(n, dtype=float)[:, None] // 2,
+}
+
+
+@pytest.mark.parametrize("n", [520, 1040])
+@pytest.mark.parametrize("order", ORDERS)
+def test_trees_that_become_chains_are_rebuilt_as_the_references_and_links_follow(order, n):
+    X = ORDERS[order](n)
+    index = BoundaryForestNeighbors(n_estimators=2, random_state=5, beam=8)
+    for begin in range(0, n, 130):
+        index.partial_fit(X[begin : begin + 130], ids=np.arange(n)[begin : begin + 130])
+    index.forget(range(0, n, 7))
+    forest = reference.BoundaryForest(
+        n_T=2, d_c=reference.always, E="nearest", seed=5, has_graph=True
+    )
+    for x in X:
+        forest.BFTrain(x, np.zeros(0))
+    assert forest.n_regrown > 0
+    graph = Graph(forest, "euclidean")
+    queries = X[:: n // 7] + 0.3
+    found = index.kneighbors(queries, 3, return_distance=False, exact=False)
+    assert found.tolist() == [graph.search(y, 3, 8, lambda a: a % 7 != 0) for y in queries]
+    assert index.apply(queries).tolist() == [graph.apply(y, lambda a: a % 7 != 0) for y in queries]
+    for (nodes, parents), tree in zip(index.trees(), forest.trees, strict=True):
+        assert nodes.tolist() == [v.arrival for v in tree.nodes]
+        assert parents[1:].tolist() == [v.parent.arrival for v in tree.nodes[1:]]

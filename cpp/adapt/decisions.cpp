@@ -27,7 +27,7 @@ Adaptation Decisions::first(std::size_t row_bytes) const {
 
 Arrival Decisions::block_end(Arrival seen, Arrival stored) const {
   return std::min({schedule_.block_end(seen), storage_limit_.block_end(seen, stored),
-                   depth_limit_.block_end(seen)});
+                   depth_limit_.next_for_all(seen)});
 }
 
 void Decisions::decide(Arrival seen, const Spread& spread, std::span<const LearnerTree> trees,

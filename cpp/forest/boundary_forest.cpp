@@ -166,7 +166,6 @@ Stats BoundaryForest::stats() {
   Stats stats = stats_of(setup_.params, store_, reading.version);
   stats.learn = publication_.learn_counts();
   stats.query = publication_.query_counts();
-  stats.link_bytes = graph_.link_bytes();
   return stats;
 }
 

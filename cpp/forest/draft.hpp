@@ -67,6 +67,8 @@ class Draft {
   void count_labels(Slot first, std::size_t n);
   // The staged examples that some tree kept become stored ones; see TreeSet. `lazily`: see GraphIndex.
   void close_block(Slot first, bool lazily = false);
+  // A graph gets the links of the trees that there are now.
+  void relink() { graph_.relink(trees_.all()); }
 
   void publish();
   void rollback();

@@ -115,6 +115,7 @@ std::size_t Learner::block_rows(std::size_t n_left, bool answers) const {
       std::min<std::size_t>({n_left, Grower::block_rows(seen),
                              decisions_.block_end(seen, draft_.store().n_living()) - seen});
   if (!draft_.planted()) n = std::min<std::size_t>(n, setup_.params.n_T - seen);
+  n = std::min<std::size_t>(n, replacement_.next_look(seen + n) - seen);
   return answers ? std::min(n, setup_.answered_block_rows()) : n;
 }
 

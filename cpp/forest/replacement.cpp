@@ -100,12 +100,40 @@ void Replacement::keep_shallow(const Run& run) {
   if (!decisions_.depth_limit().is_due(draft_.progress().seen)) return;
   const std::span<const LearnerTree> trees = std::as_const(draft_).trees().all();
   std::vector<NodeId> tops(trees.size());
-  parallel_for(trees.size(), setup_.n_learning_threads(run),
-               [&](std::size_t i) { tops[i] = chain_top(*trees[i].tree); });
+  const bool looks_at_all = DepthLimit::is_due_for_all(draft_.progress().seen);
+  parallel_for(trees.size(), setup_.n_learning_threads(run), [&](std::size_t i) {
+    const BoundaryTree& tree = *trees[i].tree;
+    tops[i] = looks_at_all || is_reordered(tree) ? chain_top(tree) : nothing;
+  });
   std::vector<Remainder> remainders;
   for (std::size_t i = 0; i < trees.size(); ++i)
     if (tops[i] != nothing) remainders.emplace_back(i, *trees[i].tree, tops[i]);
-  if (!remainders.empty()) rebuilding_.rebuild(remainders, run);
+  if (remainders.empty()) return;
+  rebuilding_.rebuild(remainders, run);
+  draft_.relink();
+}
+
+// Trees only gain nodes that are in order, until one is replaced.
+Arrival Replacement::next_look(Arrival end) const {
+  const Arrival next = decisions_.depth_limit().next(draft_.progress().seen);
+  if (end <= next) return end;
+  const std::span<const LearnerTree> trees = std::as_const(draft_).trees().all();
+  const bool comes_before = std::any_of(
+      trees.begin(), trees.end(), [&](const LearnerTree& one) { return is_reordered(*one.tree); });
+  return comes_before ? next : end;
+}
+
+// Whether the latest nodes are not in order of arrival.
+bool Replacement::is_reordered(const BoundaryTree& tree) const {
+  const Arrival period = DepthLimit::period(draft_.progress().seen);
+  Arrival later = most_arrivals;
+  for (NodeId v = tree.size(); v-- > 0 && v + period >= tree.size();) {
+    if (v % DepthLimit::depth_stride != 0) continue;
+    const Arrival arrival = draft_.store().arrival(tree.example(v));
+    if (arrival > later) return true;
+    later = arrival;
+  }
+  return false;
 }
 
 // The node from which on a tree is learned again, because the deepest of its latest nodes is too deep: that

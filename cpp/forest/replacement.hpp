@@ -52,6 +52,8 @@ class Replacement {
   // Rebuilds trees whose latest nodes are too deep, if it is time to look at them. Each of them follows from its
   // own past, so that this needs no other tree.
   void keep_shallow(const Run& run);
+  // When that is next after the arrivals seen; `end` if not before.
+  Arrival next_look(Arrival end) const;
 
   // A tree, by its number, and the arrival of its oldest example.
   struct OldestTree {
@@ -68,6 +70,7 @@ class Replacement {
 
  private:
   bool cut_oldest(const Run& run);
+  bool is_reordered(const BoundaryTree& tree) const;
   NodeId chain_top(const BoundaryTree& tree) const;
 
   const Setup& setup_;

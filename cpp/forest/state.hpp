@@ -54,7 +54,7 @@ std::vector<Slot> living(const ExampleStore& store, const StoreVersion& version,
 ForestState state_of(const Params& params, const ExampleStore& store, const Version& version,
                      std::span<const Slot> living, bool with_positions);
 
-// `learn`, `query` and `link_bytes` are left at 0.
+// `learn` and `query` are left at 0.
 Stats stats_of(const Params& params, const ExampleStore& store, const Version& version);
 
 Features features_of(const Params& params, const ExampleStore& store, const Version& version);

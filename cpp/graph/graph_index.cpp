@@ -20,7 +20,9 @@ GraphIndex::GraphIndex(const Params& params, const Metric& d, const ExampleStore
       d_(d),
       store_(store),
       code_metric_(params.has_graph ? d.on_codes() : nullptr),
-      one_step_(code_metric_ ? RowCodes::one_step(*code_metric_, params.n_features) : 0.0) {}
+      one_step_(code_metric_ ? RowCodes::one_step(*code_metric_, params.n_features) : 0.0) {
+  if (has_graph_) draft_.links = std::make_shared<Links>();
+}
 
 std::optional<std::vector<Leaf>> GraphIndex::search(const QueryRows& queries, std::size_t i,
                                                     const Limit& limit, const GraphQuery& query,
@@ -58,7 +60,8 @@ std::vector<Leaf> GraphIndex::beam_search(const Position& y, const Beam::Width& 
   scratch.beam.reset(width);
   const auto run = [&](auto&& rows, std::size_t row_bytes, const Metric& d, const Position& y,
                        auto&& is_returned) {
-    BeamSearch search(links_, version.slots, rows, row_bytes, d, y, is_returned, scratch);
+    BeamSearch search(*query.graph.links, version.slots, rows, row_bytes, d, y, is_returned,
+                      scratch);
     search.start_by_descent(*query.entry.tree, query.entry.n_nodes);
     search.run();
     cost += {search.n_compared(), search.n_compared()};
@@ -131,15 +134,24 @@ void GraphIndex::extend(std::span<const LearnerTree> trees, bool lazily) {
   if (!lazily || !has_radius()) prepare();
 }
 
+void GraphIndex::relink(std::span<const LearnerTree> trees) {
+  if (!has_graph_) return;
+  draft_.links = std::make_shared<Links>();
+  draft_.radius = SearchRadius();
+  extend_links(trees);
+  prepare();
+}
+
 void GraphIndex::extend_links(std::span<const LearnerTree> trees) {
   const Slot end = store_.size();
-  const NodeId first_new = links_.size();
+  Links& links = *draft_.links;
+  const NodeId first_new = links.size();
   const std::size_t n_T = trees.size();
   const std::size_t at_once = std::max<std::size_t>(1, (std::size_t{16} << 20) / n_T);  // 64 MB
   std::vector<Slot> parents;
-  links_.make_heads(end);
-  while (links_.size() < end) {
-    const Slot first = links_.size();
+  links.make_heads(end);
+  while (links.size() < end) {
+    const Slot first = links.size();
     const std::size_t n = std::min<std::size_t>(end - first, at_once);
     parents.assign(n * n_T, nothing);
     for (std::size_t t = 0; t < n_T; ++t) {
@@ -150,7 +162,7 @@ void GraphIndex::extend_links(std::span<const LearnerTree> trees) {
         parents[(slot - first) * n_T + t] = tree.example(tree.parent(v));
       }
     }
-    links_.add(parents, n_T);
+    links.add(parents, n_T);
   }
 }
 
@@ -182,7 +194,8 @@ void GraphIndex::measure_radius() {
     scratch->beam.reset({n, n, n});
     const auto search = [&](auto&& rows, std::size_t row_bytes, const Metric& d, ElementType type) {
       const Position y{reinterpret_cast<const std::byte*>(rows.at(slot)), type};
-      BeamSearch search(links_, count, rows, row_bytes, d, y, [](Slot) { return true; }, *scratch);
+      BeamSearch search(
+          *draft_.links, count, rows, row_bytes, d, y, [](Slot) { return true; }, *scratch);
       search.start_at(slot);
       search.run();
       radius.add(scratch->beam, search.n_compared());
@@ -197,18 +210,20 @@ void GraphIndex::measure_radius() {
 }
 
 void GraphIndex::commit(std::uint64_t number, std::uint64_t oldest_read) {
+  if (!has_graph_) return;
   if (draft_.radius.count() > 0) is_late_ = false;
-  links_.settle(number);
-  links_.recycle_before(oldest_read);
+  draft_.links->settle(number);
+  draft_.links->recycle_before(oldest_read);
   if (!draft_.codes) return;
   draft_.codes->settle(number);
   draft_.codes->recycle_before(oldest_read);
 }
 
 void GraphIndex::rollback(const GraphVersion& committed, const StoreVersion& version) {
-  links_.rollback(version.number);
-  if (links_.size() == 0) is_late_ = false;
+  if (!has_graph_) return;
   draft_ = committed;
+  draft_.links->rollback(version.number);
+  if (draft_.links->size() == 0) is_late_ = false;
   if (draft_.codes) draft_.codes->truncate(version.slots);
 }
 

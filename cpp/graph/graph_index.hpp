@@ -1,8 +1,8 @@
 // The graph of a forest that is searched by it: the links (links.hpp), the rows as bytes (row_codes.hpp),
 // how far a search goes on (search_radius.hpp), and the search itself.
 //
-// The learner extends it at the end of a block, and commits or rolls back with the version. Readers search
-// what their version has of it. A search starts with a descent of the first tree; all that this compares
+// The learner extends it at the end of a block, and commits or rolls back with the version. Where trees have been
+// replaced, other links are made, in a new object. Readers search what their version has of it. A search starts with a descent of the first tree; all that this compares
 // is offered to the beam. Then, best first, the links of the closest example that was not yet expanded are
 // compared and offered, until none is left in the beam. Rows are compared as bytes where there are codes,
 // and what is in the beam at the end is ranked by its own distances. Ties go to the earlier arrival, so that
@@ -40,8 +40,9 @@ struct Limit {
   void apply(std::vector<Leaf>& found, const Metric& d) const;
 };
 
-// What a version has of the graph, besides the links to its slots.
+// What a version has of the graph. Links to slots that are not its own are invisible.
 struct GraphVersion {
+  std::shared_ptr<Links> links;     // null where there is no graph
   std::shared_ptr<RowCodes> codes;  // that are compared; null: the rows themselves
   SearchRadius radius;
 };
@@ -73,6 +74,8 @@ class GraphIndex {
   // the nodes that are new are as many as these, and the last. `lazily`: rows lie in a mapped file and are
   // not touched before the first search or the next block; until then there are only links.
   void extend(std::span<const LearnerTree> trees, bool lazily = false);
+  // All slots get other links, because trees were replaced; and the radius is measured along these.
+  void relink(std::span<const LearnerTree> trees);
   // Whether a search must wait until prepare() has made the rest, and that is published.
   bool is_late() const { return is_late_; }
   void prepare();
@@ -90,9 +93,6 @@ class GraphIndex {
   // The widest beam whose search costs no more than to compare all `n_allowed` that may be returned.
   double widest_beam(const GraphVersion& graph, std::size_t n_slots, std::size_t n_allowed) const;
   ObjectPool<SearchScratch>& scratch() const { return scratch_; }
-
-  // May be called by any thread.
-  std::size_t link_bytes() const { return links_.bytes(); }
 
  private:
   bool has_radius() const;
@@ -112,7 +112,6 @@ class GraphIndex {
   const std::unique_ptr<Metric> code_metric_;  // of rows as bytes; null: rows are compared
   const double one_step_;  // the reduced distance between codes that differ by 1 in every feature
   mutable ObjectPool<SearchScratch> scratch_;
-  Links links_;
   GraphVersion draft_;
   std::atomic<bool> is_late_{false};
 };

@@ -21,6 +21,11 @@ inline Params graph_params(ElementType type = ElementType::float32, std::uint32_
   return params;
 }
 
+// Rows in order: trees become chains, and are rebuilt after 512 and 1,024 arrivals.
+inline Stream line(const Params& params, std::size_t n) {
+  return draw(params, n, 1, [](std::mt19937_64&, std::size_t i) { return static_cast<double>(i); });
+}
+
 // Ids of some examples, by their numbers in the stream.
 inline Ids names(const Params& params, std::span<const std::size_t> numbers) {
   Ids ids;

@@ -100,6 +100,27 @@ CASE("a graph may run out of memory anywhere while it is built") {
   }
 }
 
+CASE("a graph may run out of memory anywhere while chains of its trees are rebuilt") {
+  const Stream stream = line(graph_params(), 520);
+  const auto whole = taught(stream, 520);
+  const Content expected(*whole, stream);
+  std::size_t learned = 0;
+  const auto learn_from = [&](Forest& forest, std::size_t begin) {
+    learned = 0;
+    learn_named(*forest, stream, begin, 520 - begin, learned,
+                ids_for(stream.params, begin, 520 - begin));
+  };
+  whatever_fails([&] { return taught(stream, 505); }, [&](Forest& f) { learn_from(f, 505); },
+                 [&](Forest& f) {
+                   const auto prefix = taught(stream, 505 + learned);
+                   CHECK(Content(*f, stream) == Content(*prefix, stream));
+                 },
+                 [&](Forest& f) {
+                   learn_from(f, 505 + learned);
+                   CHECK(Content(*f, stream) == expected);
+                 });
+}
+
 CASE("forgetting from a graph may run out of memory anywhere, and so may rebuilding it") {
   for (const ElementType type : types) {
     const Stream stream = cube(graph_params(type), 300, 5);

@@ -58,6 +58,7 @@ struct Scenario {
   Stream stream;
   bool fails = false;  // the metric, now and then
   std::size_t n_jobs = 1;
+  bool forgets = true;
 
   std::unique_ptr<Metric> metric() const {
     const Params& params = stream.params;
@@ -137,6 +138,7 @@ std::vector<Step> script(const Scenario& scenario, std::size_t n_rows) {
   std::size_t gone = 0;  // all before it are forgotten
   while (n < n_rows) {
     for (const std::size_t count : {1, 7, 40, 1}) learn(count);
+    if (!scenario.forgets) continue;
     steps.push_back([&stream, gone](Held& held) {
       CHECK(held.get()->forget(ids_for(stream.params, gone, 11), Run{}).unknown.empty());
     });
@@ -240,6 +242,10 @@ CASE("the same where rows are searched as they are") {
 CASE("searches and the learner may share the threads") {
   check_readers({.stream = cube(graph_params(ElementType::float64, 6, 3), 1000, 3), .n_jobs = 3},
                 500);
+}
+
+CASE("searches see one state while chains of trees are rebuilt, and links with them") {
+  check_readers({.stream = line(graph_params(), 1100), .forgets = false}, 1050);
 }
 
 CASE("searches never see what a failed call had begun to learn") {

@@ -75,6 +75,17 @@ CASE("a graph that fails to learn is as it was, wherever it fails, and goes on u
   }
 }
 
+CASE("a graph that fails while chains of its trees are rebuilt is as it was") {
+  const Stream stream = line(graph_params(), 1040);
+  for (const auto& [before, n] : {std::pair<std::size_t, std::size_t>{500, 30}, {500, 540}})
+    wherever_it_fails(
+        stream, [&] { return taught(stream, before); },
+        [&](Forest& forest) {
+          std::size_t learned = 0;
+          learn_named(*forest, stream, before, n, learned, ids_for(stream.params, before, n));
+        });
+}
+
 CASE("an example that fails to be replaced is found where it was") {
   const Stream stream = cube(graph_params(), 700, 6);
   wherever_it_fails(
@@ -132,6 +143,20 @@ CASE("failing over and over does not use up the memory of links") {
   for (int i = 0; i < 50; ++i) try_the_rest();
   CHECK_IN(std::to_string(forest->stats().link_bytes) + " after " + std::to_string(once),
            forest->stats().link_bytes <= 2 * once);
+}
+
+CASE("links are those of the trees, also after these were rebuilt") {
+  countdown = never;
+  for (const std::size_t n : {512, 700, 1040}) {
+    const Stream stream = line(graph_params(), n);
+    const Forest forest = taught(stream, n);
+    const Content content(*forest, stream);
+    CHECK(forest->stats().learn.comparisons < n * 3 * 400);  // 3 trees; chains take n / 2
+    Forest other = std::make_unique<BoundaryForest>(stream.params, failing_metric(stream.params));
+    other->restore(content.state);
+    CHECK(Content(*other, stream) == content);
+    CHECK_EQ(other->stats().link_bytes, forest->stats().link_bytes);
+  }
 }
 
 int main() { return check::run_all(); }

@@ -1,10 +1,12 @@
-"""The limit on the depth of trees, in forests that learn weights or are searched as a graph.
+"""The limit on the depth of trees, in forests whose trees are not the paper's.
 
-Every 512 arrivals, if the deepest of a tree's latest nodes is too deep, nodes around it are learned
-again: as many as a tree learns of n arrivals, the largest power of two that divides their number.
+A tree is looked at every ``period`` arrivals; and every 512 while its latest nodes are not in order
+of arrival, as some of them were learned again. If the deepest of the latest is too deep, nodes
+around it are learned again: as many as a tree learns of n arrivals, the largest power of two that
+divides their number.
 
->>> most_regrown(512, 1.0), most_regrown(6144, 0.3)
-(512, 614)
+>>> most_regrown(512, 1.0), most_regrown(6144, 0.3), period(6144)
+(512, 614, 1024)
 """
 
 from __future__ import annotations
@@ -14,8 +16,22 @@ from typing import Any
 Nodes = list[Any]  # of a tree, in order of creation: each has its arrival and its parent
 
 DEPTH_PERIOD = 512  # arrivals
+LONGEST_PERIOD = 4096  # likewise
 DEPTH_STRIDE = 16  # of the nodes, every 16th is looked at
 LEAST_LIMIT, DEPTH_PER_DOUBLING = 64, 8
+
+
+def period(seen: int) -> int:
+    return min(max((1 << seen.bit_length() - 1) // 4, DEPTH_PERIOD), LONGEST_PERIOD)
+
+
+def is_due(nodes: Nodes, seen: int) -> bool:
+    """Whether a tree is looked at after so many arrivals."""
+    if seen % DEPTH_PERIOD:
+        return False
+    latest = range(max(len(nodes) - period(seen), 0), len(nodes))
+    arrivals = [nodes[v].arrival for v in latest if v % DEPTH_STRIDE == 0]
+    return seen % period(seen) == 0 or arrivals != sorted(arrivals)
 
 
 def most_depth(n_nodes: int) -> int:

@@ -9,7 +9,7 @@ Beyond the paper go ``feature_weights`` (weights.py), ``weights`` and ``class_we
 multiplies the votes of an answer, and not those by which rules are compared), ``lifetimes``
 (forgetting.py), ``max_samples``, the fraction of the arrivals that each tree learns, and
 ``max_stored``, the most examples that are stored at a time; ``forget``, on request; and a limit on
-the depth of trees (depth.py).
+the depth of trees (depth.py), which ``has_graph`` sets too: the forest is searched by graph.py.
 
 >>> import numpy as np
 >>> forest = BoundaryForest(n_T=2, k=50, d="euclidean", epsilon=0.0, seed=0)
@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from boundary_forest.reference.depth import DEPTH_PERIOD, chain_below
+from boundary_forest.reference.depth import chain_below, is_due
 from boundary_forest.reference.forgetting import (
     Factors,
     Lifetimes,
@@ -135,6 +135,7 @@ class BoundaryForest:
         lifetimes: Sequence[int] = (),
         max_stored: int = 0,
         class_weight: Any = None,
+        has_graph: bool = False,
     ) -> None:
         self.n_T, self.k, self.seed, self.epsilon, self.E = n_T, k, seed, epsilon, E
         self.d, self.distance = metric(d, p)
@@ -149,7 +150,9 @@ class BoundaryForest:
         self.forgets, self.lifetimes = len(lifetimes) > 0, Lifetimes(lifetimes, n_T)
         self.recent = RecentVotes(self.lifetimes, n_T, E)
         self.judges = self.forgets and weights == "auto"
-        self.limits_depth = self.learns_weights
+        self.limits_depth = (
+            self.learns_weights or max_samples < 1.0 or self.forgets or max_stored > 0 or has_graph
+        )
         self.log_weights: Logs = []  # of new trees, if they are learned; none: the plain metric
         self.successors: dict[int, BoundaryTree] = {}  # which grow, and do not answer yet
         # The last arrivals, if weights are learned from them: numbers, positions and labels.
@@ -339,10 +342,10 @@ class BoundaryForest:
 
     def keep_shallow(self) -> None:
         """Where a tree has become a chain, its nodes again, in an order of the tree's own."""
-        if self.seen % DEPTH_PERIOD or not self.limits_depth:
-            return
-        for tree in self.all_trees:
-            chain = chain_below(tree.nodes, self.seen, self.max_samples)
+        for tree in self.all_trees if self.limits_depth else []:
+            chain = set()
+            if is_due(tree.nodes, self.seen):
+                chain = chain_below(tree.nodes, self.seen, self.max_samples)
             if chain:
                 self.n_regrown += 1
                 again = {v.arrival: (v.x, v.c) for v in self.split(tree, chain)}
