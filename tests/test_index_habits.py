@@ -316,5 +316,6 @@ def test_search_is_a_parameter_that_says_so_when_it_is_called():
         assert type(one.get_params()["search"]) is type(vars(one)["search"]) is str
         with pytest.raises(TypeError, match=r"search is a parameter .* use kneighbors\(X, n_neig"):
             one.search(X, 10)
+    assert not hasattr(BoundaryForestNeighbors.__new__(BoundaryForestNeighbors), "search")
     made.search = made.search  # as a SearchName
     assert type(made.get_params()["search"]) is str

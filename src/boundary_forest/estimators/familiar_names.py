@@ -50,6 +50,8 @@ class _SearchParameter:
     def __get__(self, owner: Any, _: type | None = None) -> Any:
         if owner is None:
             return self
+        if "search" not in owner.__dict__:
+            raise AttributeError("search is not set", name="search", obj=owner)
         value = owner.__dict__["search"]
         return SearchName(value) if isinstance(value, str) else value
 

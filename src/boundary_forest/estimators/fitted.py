@@ -91,7 +91,7 @@ def new_driver(settings: ForestSettings, labels: LabelPolicy) -> Driver:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A forest that has learned something.
+    """A forest that has learned something, or an index that has forgotten everything.
 
     Parameters
     ----------
