@@ -21,6 +21,7 @@ from boundary_forest import (
     load,
     open_durable,
 )
+from boundary_forest.durable import durable_forest
 from boundary_forest.estimators.familiar_names import ELSEWHERE
 from boundary_forest.files import ModelFileError
 
@@ -183,6 +184,28 @@ def test_a_durable_index_is_a_container_and_may_become_empty(search, tmp_path):
     with open_durable(tmp_path) as made:  # from the journal
         assert list(made) == IDS[:30]
         assert made.fingerprint() == index(search=search).fit(X[:30], ids=IDS[:30]).fingerprint()
+
+
+@pytest.mark.parametrize(("fails", "left"), [("write_model", 80), ("drop_until", 0)])
+def test_a_folder_that_fails_to_become_empty_is_whole(fails, left, tmp_path, monkeypatch):
+    """Before the snapshot nothing is forgotten; after it, the journal's rows do not come back."""
+
+    def fail(*_):
+        raise OSError("the disk is full")
+
+    made = open_durable(tmp_path, index())
+    made.partial_fit(X, ids=IDS)
+    with monkeypatch.context() as patched:
+        target = durable_forest if fails == "write_model" else durable_forest.Journal
+        patched.setattr(target, fails, fail)
+        with pytest.raises(OSError, match="disk is full"):
+            made.forget(IDS)
+    with open_durable(tmp_path) as made:
+        assert len(made) == left
+        made.upsert(X[:30] + 1, IDS[:30])
+    with open_durable(tmp_path) as made:
+        assert len(made) == max(left, 30)
+        np.testing.assert_array_equal(made.get(IDS[:30]), X[:30] + 1)
 
 
 def test_an_empty_durable_index_keeps_a_seed_that_was_drawn(tmp_path):
