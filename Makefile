@@ -4,20 +4,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 ENGINE := $(shell find cpp bindings paper/cover_tree -type f -not -path 'cpp/tests/*' 2>/dev/null)
 # An editable install knows the modules that there were; a folder is newer when one comes or goes.
 MODULES := $(shell find src/boundary_forest -type d -not -name __pycache__)
 CPP_FILES = $(shell find cpp bindings paper -name '*.hpp' -o -name '*.cpp')
 
-# $(call watched,what,command): run a quiet command that takes long; on a terminal, count its seconds.
-define watched
-	@if [ -t 1 ]; then \
-	  ( n=0; while sleep 1; do n=$$((n + 1)); printf '\r== %s: %d s ' '$(1)' $$n; done ) & clock=$$!; \
-	  trap 'kill $$clock 2>/dev/null' EXIT INT TERM; \
-	  printf '== %s' '$(1)'; $(2); code=$$?; printf '\n'; exit $$code; \
-	else echo '== $(1)'; $(2); fi
-endef
+# Runs a long command: its progress is shown, and its output if it fails.
+WATCHED = @$(PYTHON) .ci/progress.py
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -66,8 +61,7 @@ sanitize: $(VENV)/.tools ## run the engine's tests under the address, undefined 
 	@set -e; for kind in address,undefined thread; do \
 	  echo "== sanitizers: $$kind"; tree=build/sanitize-$${kind%,*}; \
 	  $(BIN)/cmake -S . -B $$tree -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
-	    -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBOUNDARY_FOREST_TESTS=ON \
-	    -DBOUNDARY_FOREST_PAPER=ON -DBOUNDARY_FOREST_SANITIZE=$$kind; \
+	    -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBOUNDARY_FOREST_TESTS=ON -DBOUNDARY_FOREST_SANITIZE=$$kind; \
 	  $(BIN)/cmake --build $$tree; \
 	  UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	    $(BIN)/ctest --test-dir $$tree -j $$(getconf _NPROCESSORS_ONLN) --output-on-failure --no-tests=error; \
@@ -83,7 +77,7 @@ fuzz: $(VENV)/.installed-dev ## load 5,000 damaged model files (MUTATIONS=n, SEE
 	$(BIN)/cmake --build $(FUZZ_TREE) --target _core allocation_watch
 	rm -rf $(FUZZ_TREE)/package && mkdir -p $(FUZZ_TREE)/package
 	cp -r src/boundary_forest $(FUZZ_TREE)/package/
-	cp $(FUZZ_TREE)/_core.*.so $(FUZZ_TREE)/package/boundary_forest/
+	cp $(FUZZ_TREE)/bindings/_core.*.so $(FUZZ_TREE)/package/boundary_forest/
 	PYTHONPATH=$(FUZZ_TREE)/package:tests:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))') \
 	  LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
@@ -102,8 +96,9 @@ $(VENV)/.tools: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "boundary-forest needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
 	    "Name another one: make PYTHON=python3.12 ..." >&2; exit 1; }
-	$(call watched,setting up $(VENV),$(PYTHON) -m venv $(VENV) && $(BIN)/python -c $(REQUIRES) \
-	  | xargs $(BIN)/python -m pip install -q --disable-pip-version-check cmake ninja)
+	$(WATCHED) "making $(VENV)" $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -c $(REQUIRES) > $(VENV)/build-requirements.txt
+	$(WATCHED) "installing what the build needs" $(PIP) install -q -r $(VENV)/build-requirements.txt
 	@touch $@
 
 # The package, with the extra named after the dash; again whenever the engine changes. What the extra names is installed
@@ -113,10 +108,8 @@ $(VENV)/.tools: pyproject.toml
 NEEDS_dev := "boundary-forest[dev]" -r paper/requirements.txt
 NEEDS_paper := -r paper/requirements.txt
 $(VENV)/.installed-%: $(VENV)/.tools pyproject.toml CMakeLists.txt $(ENGINE) $(MODULES) paper/requirements.txt
-	$(call watched,building the engine: about two minutes the first time,\
-	  $(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation -e . \
-	  $(if $(NEEDS_$*),--config-settings=cmake.define.BOUNDARY_FOREST_PAPER=ON))
-	$(call watched,installing what $* needs,\
-	  $(BIN)/python -m pip install -q --disable-pip-version-check $(or $(NEEDS_$*),"boundary-forest[$*]"))
-	@cp "$$(ls -t build/cp*/_core.pyi | head -1)" src/boundary_forest/
+	$(WATCHED) "building the engine" $(PIP) install -v --no-build-isolation -e . \
+	  $(if $(NEEDS_$*),--config-settings='build.targets=all;_cover_tree_stub')
+	$(WATCHED) "installing what $* needs" $(PIP) install -q $(or $(NEEDS_$*),"boundary-forest[$*]")
+	@cp "$$(ls -t build/cp*/bindings/_core.pyi | head -1)" src/boundary_forest/
 	@touch $@
