@@ -1,6 +1,6 @@
 """A classifier on a Ray cluster that learns and answers over HTTP.
 
-    pip install "boundary-forest[ray]" "ray[serve]"
+    pip install "ray[data,serve]"
     CHECKPOINT_DIR=/shared/digits serve run examples.ray_serve:app
 
     curl localhost:8000/learn   -d '{"X": [[0.0], [9.0]], "y": ["a", "b"]}'

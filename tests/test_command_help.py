@@ -58,4 +58,4 @@ main()
             [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
         )
         assert done.returncode == 2
-        assert f"{name} is not installed: pip install 'boundary-forest[cli]'" in done.stderr
+        assert f"{name} is not installed: pip install jinja2 pyarrow rich typer" in done.stderr

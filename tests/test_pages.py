@@ -71,6 +71,21 @@ def test_links_lead_somewhere(page):
     assert lost == []
 
 
+def test_commands_that_install_it_from_an_index_are_marked_as_future():
+    """No index has it before the first release; messages and pages name what works today."""
+    files = [
+        *PAGES,
+        *sorted((ROOT / "src").rglob("*.py")),
+        *sorted((ROOT / "examples").rglob("*.py")),
+    ]
+    wrong = []
+    for file in files:
+        text = " ".join(file.read_text().split())
+        found = re.finditer(r"pip install [^.:]{0,20}boundary-forest.{0,60}", text)
+        wrong += [f"{named(file)}: {f[0]}" for f in found if "from 0.1.0 on" not in f[0]]
+    assert wrong == []
+
+
 def test_the_readme_leads_to_every_page():
     linked = set(re.findall(r"\]\((docs/\w[\w-]*\.md)", README.read_text()))
     assert linked == {named(page) for page in PAGES if page.parent.name == "docs"}

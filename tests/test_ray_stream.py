@@ -42,7 +42,7 @@ def test_without_ray_the_message_says_what_to_install(rows, told, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     code, _, err = told("stream", rows, "--target", "kind", "--ray", "local")
     assert code == 2
-    assert "boundary-forest[ray]" in err
+    assert "pip install 'ray[data]'" in err
 
 
 def test_ray_is_imported_by_its_own_package_alone(told):

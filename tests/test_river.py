@@ -483,14 +483,11 @@ def test_mini_batches_in_a_pipeline():
 # Without River
 
 
-def test_without_river_the_extra_is_named():
+def test_without_river_the_packages_are_named():
     code = "import sys; sys.modules['river'] = None; import boundary_forest.river"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode != 0
-    assert (
-        'ModuleNotFoundError: boundary_forest.river needs River and pandas: pip install "boundary'
-        in (done.stderr)
-    )
+    assert done.stderr.endswith(" needs River and pandas: pip install river pandas\n")
 
 
 def test_features_that_keep_appearing_cost_few_copies_and_change_no_answer():

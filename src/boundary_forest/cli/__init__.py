@@ -156,7 +156,7 @@ def _naming_the_extra() -> Iterator[None]:
         if error.name not in EXTRA:
             raise
         print(
-            f"boundary-forest: {error.name} is not installed: pip install 'boundary-forest[cli]'",
+            f"boundary-forest: {error.name} is not installed: pip install {' '.join(EXTRA)}",
             file=sys.stderr,
         )
         sys.exit(2)

@@ -129,10 +129,7 @@ def _framed(file: ModelFile, forest: BaseBoundaryForest, attachments: dict[str, 
         if error.name != "pyarrow":
             raise
         raise ModuleNotFoundError(
-            (
-                f"{file.path} is a model for raw rows, which requires pyarrow: pip install "
-                "'boundary-forest[cli]'"
-            ),
+            f"{file.path} is a model for raw rows, which requires pyarrow: pip install pyarrow",
             name="pyarrow",
         ) from error
     with file.checking(FRAME):

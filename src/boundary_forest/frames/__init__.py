@@ -13,7 +13,7 @@ try:
     import pyarrow as _pyarrow  # noqa: F401
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "raw rows need pyarrow: pip install boundary-forest[cli]", name="pyarrow"
+        "raw rows need pyarrow: pip install pyarrow", name="pyarrow"
     ) from error
 
 from boundary_forest.frames.columns import Columns

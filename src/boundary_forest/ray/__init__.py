@@ -1,7 +1,7 @@
 """The same forests on a Ray cluster: each actor holds some of the trees.
 
 For the same seed, forests and answers are those of the estimators in one process, by
-``fingerprint``. It needs Ray: ``pip install "boundary-forest[ray]"``.
+``fingerprint``. It needs Ray: ``pip install "ray[data]"``.
 """
 
 try:
@@ -10,7 +10,7 @@ except ModuleNotFoundError as error:
     if error.name != "ray":
         raise
     raise ModuleNotFoundError(
-        "boundary_forest.ray requires Ray: pip install 'boundary-forest[ray]'", name="ray"
+        "boundary_forest.ray requires Ray: pip install 'ray[data]'", name="ray"
     ) from error
 
 from boundary_forest.ray.checkpoint import ForestLostError

@@ -8,7 +8,7 @@ try:
     import river as _river  # noqa: F401
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        'boundary_forest.river needs River and pandas: pip install "boundary-forest[river]"',
+        "boundary_forest.river needs River and pandas: pip install river pandas",
         name=error.name,
     ) from error
 

@@ -36,9 +36,7 @@ def connect(address: str | None) -> None:
 
         import boundary_forest.ray  # noqa: F401
     except ModuleNotFoundError as error:
-        raise StreamError(
-            f"a cluster requires Ray ({error}): pip install 'boundary-forest[ray]'"
-        ) from error
+        raise StreamError(f"a cluster requires Ray ({error}): pip install 'ray[data]'") from error
     if ray.is_initialized():
         return
     where = {"include_dashboard": False} if address == LOCAL else {"address": address}
