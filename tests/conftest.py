@@ -7,6 +7,7 @@ import signal
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,32 @@ from boundary_forest import (
 ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 if ignored and threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What tests need that only a clone has. Where the wheel is tested, outside one, they are skipped.
+ROOT = Path(__file__).parents[1]
+CLONE_ONLY = {
+    ".ci": {"test_building"},
+    "benchmarks": {"test_ann_benchmarks", "test_benchmarks", "test_recall_plot", "test_runbook"},
+    "docs": {"test_contributing", "test_pages", "test_ray_pages"},
+    "examples": {"test_ray_serve"},
+    "paper": {path.stem for path in Path(__file__).parent.glob("paper/test_*.py")},
+}
+
+
+class SkippedModule(pytest.Module):
+    """A module of tests that has nothing to test here."""
+
+    def collect(self) -> Any:
+        pytest.skip("needs a clone")
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: Any) -> Any:
+    """Skip the modules whose folders are not there."""
+    absent = {folder for folder in CLONE_ONLY if not (ROOT / folder).exists()}
+    if any(module_path.stem in CLONE_ONLY[folder] for folder in absent):
+        return SkippedModule.from_parent(parent, path=module_path)
+    return None
+
 
 QUERY_METHODS = ("apply", "kneighbors", "predict", "predict_proba")
 FITTED_ATTRIBUTES = ("classes_", "feature_names_in_", "n_features_in_", "seed_")

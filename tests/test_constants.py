@@ -55,6 +55,8 @@ IN_SOURCE = {
 
 def test_the_references_other_constants_are_those_of_the_engines_source():
     cpp = Path(__file__).parents[1] / "cpp"
+    if not cpp.exists():
+        pytest.skip("needs a clone")
     source = "".join(path.read_text() for path in cpp.rglob("*.[ch]pp"))
     for name, value in IN_SOURCE.items():
         (found,) = re.findall(rf"constexpr [\w:]+ {name} = ([^;]+);", source)
