@@ -103,18 +103,18 @@ def test_trees_that_become_chains_are_rebuilt_as_the_references_and_links_follow
     index = BoundaryForestNeighbors(n_estimators=2, random_state=5, beam=8)
     for begin in range(0, n, 130):
         index.partial_fit(X[begin : begin + 130], ids=np.arange(n)[begin : begin + 130])
-    index.forget(range(0, n, 7))
     forest = reference.BoundaryForest(
         n_T=2, d_c=reference.always, E="nearest", seed=5, has_graph=True
     )
     for x in X:
         forest.BFTrain(x, np.zeros(0))
     assert forest.n_regrown > 0
+    for (nodes, parents), tree in zip(index.trees(), forest.trees, strict=True):
+        assert nodes.tolist() == [v.arrival for v in tree.nodes]
+        assert parents[1:].tolist() == [v.parent.arrival for v in tree.nodes[1:]]
+    index.forget(range(0, n, 7))
     graph = Graph(forest, "euclidean")
     queries = X[:: n // 7] + 0.3
     found = index.kneighbors(queries, 3, return_distance=False, exact=False)
     assert found.tolist() == [graph.search(y, 3, 8, lambda a: a % 7 != 0) for y in queries]
     assert index.apply(queries).tolist() == [graph.apply(y, lambda a: a % 7 != 0) for y in queries]
-    for (nodes, parents), tree in zip(index.trees(), forest.trees, strict=True):
-        assert nodes.tolist() == [v.arrival for v in tree.nodes]
-        assert parents[1:].tolist() == [v.parent.arrival for v in tree.nodes[1:]]
