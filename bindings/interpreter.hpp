@@ -74,10 +74,20 @@ auto without_gil(F&& f) {
   return f();
 }
 
-// The same for whoever may or may not have the GIL, such as a destructor.
+// Whether this thread has the GIL. The stable ABI has no PyGILState_Check; from Python 3.12 on, a thread
+// without the GIL has no dictionary.
+inline bool has_gil() {
+#ifdef Py_LIMITED_API
+  return PyThreadState_GetDict() != nullptr;
+#else
+  return PyGILState_Check() == 1;
+#endif
+}
+
+// As without_gil, for whoever may or may not have the GIL, such as a destructor.
 template <class F>
 void never_with_gil(F&& f) {
-  if (PyGILState_Check() == 0) return f();
+  if (!has_gil()) return f();
   without_gil(f);
 }
 
