@@ -53,7 +53,7 @@ class PlannedSearch {
   SearchPlan plan;
 };
 
-class BoundaryForest : private Forkable {
+class BoundaryForest final : private Forkable {
  public:
   using State = ForestState;
 
