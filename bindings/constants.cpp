@@ -15,6 +15,8 @@
 #include "distance/metric.hpp"
 #include "forest/neighbor_search.hpp"
 #include "vote/combine.hpp"
+#include "vote/experts.hpp"
+#include "vote/linear_model.hpp"
 #include "vote/vote_rules.hpp"
 
 namespace boundary_forest {
@@ -69,6 +71,15 @@ void bind_constants(nb::module_& m) {
         "Return the rules by which votes may be weighed, by number: the power p of 1 / d^p, how "
         "much recent skill counts, and whether only trees that last have a vote.");
 
+  m.def(
+      "experts",
+      [] {
+        std::vector<std::string> names;
+        for (const Expert& expert : experts) names.push_back(name_of(expert));
+        return names;
+      },
+      "Return the names of the experts that weights='mixture' mixes, by number.");
+
   m.attr("N_ESTIMATORS") = Params{}.n_T;  // by default
   m.attr("MAX_CHILDREN") = Params{}.k;    // by default
   m.attr("BEAM") = Search{}.beam;         // by default
@@ -83,6 +94,8 @@ void bind_constants(nb::module_& m) {
   m.attr("LEAST_CLASS_WEIGHT") = ClassWeights::least;
   m.attr("LARGEST_CLASS_WEIGHT") = ClassWeights::largest;
 
+  m.attr("MOST_LINEAR_FEATURES") = LinearModel::most_features;
+  m.attr("MOST_LINEAR_OUTPUTS") = LinearModel::most_outputs;
   m.attr("FIRST_DECISION") = Schedule::first_doubling;
   m.attr("PERIOD") = Schedule::period;
   m.attr("GROWING_STEPS") = Schedule::growing_steps;

@@ -27,7 +27,8 @@ inline constexpr Named<Estimator> estimators[] = {{"shepard_vote", Estimator::sh
                                                   {"nearest", Estimator::nearest}};
 inline constexpr Named<VoteWeights> vote_weights[] = {{"distance", VoteWeights::distance},
                                                       {"uniform", VoteWeights::uniform},
-                                                      {"auto", VoteWeights::automatic}};
+                                                      {"auto", VoteWeights::automatic},
+                                                      {"mixture", VoteWeights::mixture}};
 inline constexpr Named<IdKind> id_kinds[] = {
     {"none", IdKind::none}, {"int64", IdKind::integer}, {"text", IdKind::text}};
 inline constexpr Named<bool> searches[] = {{"paper", false}, {"graph", true}};  // has_graph

@@ -136,6 +136,15 @@ inline nb::dict to_dict(BoundaryForest::State&& state, const Params& params, boo
   const std::size_t n_class_counts = state.class_counts.size();
   all["class_weights"] = to_numpy(std::move(state.class_weights), {n_class_weights});
   all["class_counts"] = to_numpy(std::move(state.class_counts), {n_class_counts});
+  const auto put = [&](const char* name, auto&& values) {
+    const std::size_t n = values.size();
+    all[name] = to_numpy(std::move(values), {n});
+  };
+  put("mixture_weights", state.mixture.weights);
+  put("mixture_trial", state.mixture.trial);
+  put("class_order", state.mixture.classes);
+  put("linear_sums", state.mixture.linear_sums);
+  put("linear_model", state.mixture.linear_model);
   return all;
 }
 

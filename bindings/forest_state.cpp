@@ -161,6 +161,11 @@ void Forest::restore(const nb::dict& all, const std::string& positions) {
   state.tree_losses = to_vector<double>(all["tree_losses"]);
   state.class_weights = to_vector<double>(all["class_weights"]);
   state.class_counts = to_vector<double>(all["class_counts"]);
+  state.mixture = {.weights = to_vector<double>(all["mixture_weights"]),
+                   .trial = to_vector<double>(all["mixture_trial"]),
+                   .classes = to_vector<std::uint32_t>(all["class_order"]),
+                   .linear_sums = to_vector<double>(all["linear_sums"]),
+                   .linear_model = to_vector<double>(all["linear_model"])};
   state.examples = {{},
                     to_vector<double>(all["labels"]),
                     to_vector<Arrival>(all["arrivals"]),

@@ -17,6 +17,7 @@
 #include "adapt/window.hpp"
 #include "base/types.hpp"
 #include "tree/boundary_tree.hpp"
+#include "vote/mixture.hpp"
 #include "vote/voting.hpp"
 
 namespace boundary_forest {
@@ -25,6 +26,7 @@ struct Adaptation {
   std::shared_ptr<const TreeSettings> settings;  // of the trees that are made from now on
   Window window;                                 // of the last arrivals, if weights are learned
   VoteState votes;
+  MixtureState mixture;
 };
 
 class Schedule {
@@ -37,7 +39,8 @@ class Schedule {
       : n_T_(params.n_T),
         forgets_(params.forgets()),
         learns_weights_(params.has_learned_weights),
-        tries_votes_(params.tries_votes()) {}
+        tries_votes_(params.tries_votes() || params.mixes()),
+        longest_trial_(params.mixes() ? longest_mixture_trial : longest_trial) {}
 
   bool is_doubling(Arrival seen) const { return seen > 0 && doubling_after(seen - 1) == seen; }
 
@@ -54,9 +57,17 @@ class Schedule {
   bool chooses_votes(Arrival seen) const { return tries_votes_ && !forgets_ && is_doubling(seen); }
 
   // Whether the row that comes after so many arrivals is one that the next choice of votes looks at: the
-  // last 1,000 before it, but not more than half of all.
+  // last 1,000 before it, or 500 for a mixture, but not more than half of all.
   bool is_trial(Arrival seen) const {
     return tries_votes_ && !forgets_ && seen >= trial_of(doubling_after(seen));
+  }
+  // Where the rows that the next choice looks at begin, and the second half of them.
+  bool begins_trial(Arrival seen) const {
+    return tries_votes_ && !forgets_ && seen == trial_of(doubling_after(seen));
+  }
+  Arrival middle_of_trial(Arrival seen) const {
+    const Arrival doubling = doubling_after(seen);
+    return doubling - (doubling - trial_of(doubling)) / 2;
   }
   // Whether votes are judged at every arrival.
   bool judges() const { return tries_votes_ && forgets_; }
@@ -86,6 +97,7 @@ class Schedule {
 
  private:
   static constexpr Arrival longest_trial = 1000;
+  static constexpr Arrival longest_mixture_trial = 500;
 
   bool is_first_arrival(Arrival seen) const { return seen < n_T_ && seen < first_doubling; }
 
@@ -94,8 +106,8 @@ class Schedule {
     while (doubling <= seen || doubling < n_T_) doubling *= 2;
     return doubling;
   }
-  static Arrival trial_of(Arrival doubling) {
-    return doubling - std::min(doubling / 2, longest_trial);
+  Arrival trial_of(Arrival doubling) const {
+    return doubling - std::min(doubling / 2, longest_trial_);
   }
 
   // Arrivals from step to step, a 256th of those before the last doubling, but so few that the steps are
@@ -110,6 +122,7 @@ class Schedule {
   bool forgets_;
   bool learns_weights_;
   bool tries_votes_;
+  Arrival longest_trial_;
 };
 
 }  // namespace boundary_forest

@@ -22,6 +22,7 @@ Adaptation Decisions::first(std::size_t row_bytes) const {
   if (params_.has_learned_weights)
     adaptation.window = Window(row_bytes, params_.label_length, params_.ids);
   begin_votes(params_, adaptation.votes);
+  begin_mixture(params_, adaptation.mixture);
   return adaptation;
 }
 
@@ -32,7 +33,14 @@ Arrival Decisions::block_end(Arrival seen, Arrival stored) const {
 
 void Decisions::decide(Arrival seen, const Spread& spread, std::span<const LearnerTree> trees,
                        std::size_t n_threads, Adaptation& adaptation) const {
-  if (schedule_.chooses_votes(seen)) choose_rule(spread, params_, adaptation.votes);
+  if (schedule_.chooses_votes(seen)) {
+    if (params_.mixes())
+      adaptation.mixture.decide();
+    else
+      choose_rule(spread, params_, adaptation.votes);
+  }
+  if (params_.mixes() && schedule_.begins_trial(seen))
+    adaptation.mixture.begin_trial(spread, params_.estimator == Estimator::shepard_vote);
   if (const Arrival n_rows = schedule_.weights_from(seen); n_rows > 0)
     learn_weights(seen, n_rows, trees, n_threads, adaptation);
 }

@@ -3,7 +3,8 @@
 // to decide.
 //
 // Votes: each rule of vote_rules.hpp is tried on rows before they are learned (voting.hpp); the one with
-// the fewest mistakes, or the least squared error, is used from then on. Weights of features: see
+// the fewest mistakes, or the least squared error, is used from then on. So are the experts of a mixture,
+// which get weights (mixture.hpp). Weights of features: see
 // weight_learning.hpp; if they change, trees with the new ones succeed those that have no lifetime, step
 // by step.
 #pragma once

@@ -136,8 +136,9 @@ using LabelFunction = std::function<double(const double* a, const double* b)>;
 enum class Estimator : std::uint8_t { shepard_vote, shepard_mean, nearest };
 
 // How a tree's answer is weighed by its distance d: by 1 / d as in the paper, equally, or by
-// whichever of 1 / d^p was best lately (combine.hpp).
-enum class VoteWeights : std::uint8_t { distance, uniform, automatic };
+// whichever of 1 / d^p was best lately (combine.hpp); or what several experts make of all of them, mixed
+// (mixture.hpp).
+enum class VoteWeights : std::uint8_t { distance, uniform, automatic, mixture };
 
 // p of 1 / d^p.
 enum class VotePower : std::uint8_t { one, zero, half, two };
@@ -191,6 +192,8 @@ struct Params {
   // Whether rules for votes are tried here; and, in a forest that forgets, at every arrival.
   bool tries_votes() const { return vote_weights == VoteWeights::automatic && !is_part(); }
   bool judges_votes() const { return tries_votes() && forgets(); }
+  // Whether experts are mixed here.
+  bool mixes() const { return vote_weights == VoteWeights::mixture && !is_part(); }
   // Whether the examples of each class are counted here.
   bool counts_classes() const { return has_balanced_votes && !is_part(); }
 
@@ -213,6 +216,11 @@ struct Params {
       throw std::invalid_argument("a Shepard mean needs labels of at least one number");
     if (has_balanced_votes && estimator != Estimator::shepard_vote)
       throw std::invalid_argument("class_weight='balanced' requires classes");
+    if (vote_weights == VoteWeights::mixture && estimator == Estimator::nearest)
+      throw std::invalid_argument("weights='mixture' requires classes or means of labels");
+    if (vote_weights == VoteWeights::mixture && forgets())
+      throw std::invalid_argument(
+          "weights='mixture' does not work with forgetting yet: use weights='auto'");
     if (!(max_samples > 0.0 && max_samples <= 1.0))
       throw std::invalid_argument("max_samples must be above 0 and at most 1, got " +
                                   std::to_string(max_samples));

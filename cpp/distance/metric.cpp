@@ -96,6 +96,8 @@ class BuiltInMetric final : public Metric {
     __builtin_unreachable();
   }
 
+  std::span<const double> scales() const override { return scales_; }
+
   bool may_be_negative() const override { return formula_ == Formula::inner_product; }
 
  private:

@@ -43,6 +43,9 @@ class Metric {
   // The distance that a reduced distance stands for.
   virtual double distance(double reduced) const { return reduced; }
 
+  // What differences of features are multiplied by, the roots of their weights; none: nothing.
+  virtual std::span<const double> scales() const { return {}; }
+
   // May be below zero: then it cannot weigh a Shepard vote or mean.
   virtual bool may_be_negative() const { return false; }
 

@@ -31,26 +31,26 @@ RowAnswers::RowAnswers(const Setup& setup, const ExampleStore& store, std::span<
                    ? store.label(closest_answer(v, store).example)
                    : nullptr) {}
 
-void Answers::put(const AnswerRequest& request, const Ballot& ballot, std::size_t row,
-                  std::span<const Leaf> v) const {
-  if (request.leaves != nullptr) put_leaves(*request.leaves, ballot, row, v);
+void Answers::put(const AnswerRequest& request, const AnswerRule& rule, std::size_t row,
+                  const Position& query, std::span<const Leaf> v) const {
+  if (request.leaves != nullptr) put_leaves(*request.leaves, rule, row, query, v);
   if (request.out == nullptr) return;
   const std::span<double> out = request.out->row(row);
-  if (!setup_.votes()) return E_label(v, ballot, out);
+  if (!setup_.votes()) return E_label(query, v, rule, out);
   StackMemory memory;
-  const std::pmr::vector<Vote> votes = E_vote(v, ballot, &memory);
+  const std::pmr::vector<Vote> votes = E_vote(query, v, rule, request.ranks, &memory);
   if (request.shares)
     for (const Vote& vote : votes) out[rank_of(vote.code, request.ranks)] = vote.share;
   else
     out[0] = winner(votes, request.ranks).code;
 }
 
-void Answers::put_leaves(TreeLeaves& leaves, const Ballot& ballot, std::size_t row,
-                         std::span<const Leaf> v) const {
+void Answers::put_leaves(TreeLeaves& leaves, const AnswerRule& rule, std::size_t row,
+                         const Position& query, std::span<const Leaf> v) const {
   StackMemory memory;
   std::ranges::copy(distances_of(v, setup_.d(), &memory), leaves.distances.row(row).begin());
   if (leaves.weights.columns > 0)
-    std::ranges::copy(shares(v, ballot, &memory), leaves.weights.row(row).begin());
+    std::ranges::copy(shares(query, v, rule, &memory), leaves.weights.row(row).begin());
   auto arrival = leaves.arrivals.row(row).begin();
   auto label = leaves.labels.row(row).begin();
   for (const Leaf& v_i : v) {
@@ -71,8 +71,15 @@ std::size_t Answers::n_columns(const AnswerRequest& request, std::size_t n_class
   return request.shares ? n_ranked(request.ranks, n_classes) : setup_.params.label_length;
 }
 
-std::pmr::vector<Vote> Answers::E_vote(std::span<const Leaf> v, const Ballot& ballot,
-                                       Memory* memory) const {
+std::pmr::vector<Vote> Answers::E_vote(const Position& query, std::span<const Leaf> v,
+                                       const AnswerRule& rule, Ranks ranks, Memory* memory) const {
+  const Ballot& ballot = rule.ballot;
+  if (rule.mixture != nullptr) {
+    rule.mixture->begin(query, v);
+    const std::span<const Vote> votes =
+        rule.mixture->probabilities(*rule.seen, ranks, ballot.classes);
+    return {votes.begin(), votes.end(), memory};
+  }
   std::pmr::vector<double> weights = distances_of(v, setup_.d(), memory);
   const std::pmr::vector<const double*> labels = labels_of(v, store_, memory);
   const double sum =
@@ -80,20 +87,31 @@ std::pmr::vector<Vote> Answers::E_vote(std::span<const Leaf> v, const Ballot& ba
   return shepard_vote(labels, weights, sum, memory);
 }
 
-void Answers::E_label(std::span<const Leaf> v, const Ballot& ballot, std::span<double> out) const {
+void Answers::E_label(const Position& query, std::span<const Leaf> v, const AnswerRule& rule,
+                      std::span<double> out) const {
+  if (rule.mixture != nullptr) {
+    rule.mixture->begin(query, v);
+    return rule.mixture->label(out);
+  }
   if (setup_.params.estimator == Estimator::nearest) {
     std::copy_n(store_.label(closest_answer(v, store_).example), out.size(), out.begin());
     return;
   }
   StackMemory memory;
   std::pmr::vector<double> weights = distances_of(v, setup_.d(), &memory);
-  const double sum = shepard_weights(weights, ballot);
+  const double sum = shepard_weights(weights, rule.ballot);
   shepard_mean(labels_of(v, store_, &memory), weights, sum, out);
 }
 
-std::pmr::vector<double> Answers::shares(std::span<const Leaf> v, const Ballot& ballot,
-                                         Memory* memory) const {
+std::pmr::vector<double> Answers::shares(const Position& query, std::span<const Leaf> v,
+                                         const AnswerRule& rule, Memory* memory) const {
+  const Ballot& ballot = rule.ballot;
   std::pmr::vector<double> weights = distances_of(v, setup_.d(), memory);
+  if (rule.mixture != nullptr) {
+    rule.mixture->begin(query, v);
+    rule.mixture->tree_weights(weights);
+    return weights;
+  }
   if (setup_.params.estimator ==
       Estimator::nearest) {  // the closest is put at 0, and decides alone
     const Slot closest = closest_answer(v, store_).example;

@@ -11,6 +11,7 @@
 #include "store/example_store.hpp"
 #include "tree/nearest.hpp"
 #include "vote/combine.hpp"
+#include "vote/mixture.hpp"
 #include "vote/voting.hpp"
 
 namespace boundary_forest {
@@ -23,6 +24,14 @@ struct AnswerRequest {
   TreeLeaves* leaves = nullptr;  // null: what answers are made of is not wanted
 
   bool any() const { return out != nullptr || leaves != nullptr; }
+};
+
+// How answers are made of what the trees find: by a ballot; or, where `mixture` is not null, by a mixture,
+// with the classes that have been seen. One thread uses it at a time.
+struct AnswerRule {
+  Ballot ballot;
+  RowMixture* mixture = nullptr;
+  const ClassOrder* seen = nullptr;
 };
 
 // Of one row: the form in which votes are counted.
@@ -46,20 +55,21 @@ class Answers {
   Answers(const Setup& setup, const ExampleStore& store) : setup_(setup), store_(store) {}
 
   // What the trees found for a row, v, becomes row `row` of what is requested.
-  void put(const AnswerRequest& request, const Ballot& ballot, std::size_t row,
-           std::span<const Leaf> v) const;
-  void put_leaves(TreeLeaves& leaves, const Ballot& ballot, std::size_t row,
-                  std::span<const Leaf> v) const;
+  void put(const AnswerRequest& request, const AnswerRule& rule, std::size_t row,
+           const Position& query, std::span<const Leaf> v) const;
+  void put_leaves(TreeLeaves& leaves, const AnswerRule& rule, std::size_t row,
+                  const Position& query, std::span<const Leaf> v) const;
   TreeLeaves blank_leaves(std::size_t n, bool with_weights) const;
   // The columns of a table of answers, if there are so many classes.
   std::size_t n_columns(const AnswerRequest& request, std::size_t n_classes) const;
 
   // The two forms of E, and the share that each tree has in the answer.
-  std::pmr::vector<Vote> E_vote(std::span<const Leaf> v, const Ballot& ballot,
-                                Memory* memory) const;
-  void E_label(std::span<const Leaf> v, const Ballot& ballot, std::span<double> out) const;
-  std::pmr::vector<double> shares(std::span<const Leaf> v, const Ballot& ballot,
-                                  Memory* memory) const;
+  std::pmr::vector<Vote> E_vote(const Position& query, std::span<const Leaf> v,
+                                const AnswerRule& rule, Ranks ranks, Memory* memory) const;
+  void E_label(const Position& query, std::span<const Leaf> v, const AnswerRule& rule,
+               std::span<double> out) const;
+  std::pmr::vector<double> shares(const Position& query, std::span<const Leaf> v,
+                                  const AnswerRule& rule, Memory* memory) const;
 
  private:
   const Setup& setup_;

@@ -1,6 +1,7 @@
 #include "forest/deletion.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -149,22 +150,30 @@ std::vector<char> Deletion::find_in_window(const Ids& ids, std::vector<Arrival>&
   return found;
 }
 
-// Their classes have so many examples less. Those that only the window has are not among the stored.
+// Their classes have so many examples less, and sums lose their rows, in order of arrival. Those that only
+// the window has are not among the stored.
 void Deletion::uncount(std::span<const char> forgotten, std::span<const Arrival> erased) {
   const ExampleStore& store = draft_.store();
   Adaptation& adaptation = draft_.progress().adaptation;
   std::vector<double>& counts = adaptation.votes.class_counts;
-  if (counts.empty()) return;
-  std::vector<Arrival> stored;
+  MixtureState& mixture = adaptation.mixture;
+  if (counts.empty() && !mixture.is_mixed()) return;
+  struct Lost {
+    const std::byte* row;
+    const double* label;
+  };
+  std::map<Arrival, Lost> lost;
+  for (const Arrival a : erased) lost[a] = {adaptation.window.row(a), adaptation.window.label(a)};
   for (Slot slot = 0; slot < forgotten.size(); ++slot)
-    if (forgotten[slot]) {
-      counts[static_cast<std::size_t>(*store.label(slot))] -= 1.0;
-      stored.push_back(store.arrival(slot));
-    }
-  std::sort(stored.begin(), stored.end());
-  for (const Arrival a : erased)
-    if (!std::binary_search(stored.begin(), stored.end(), a))
-      counts[static_cast<std::size_t>(*adaptation.window.label(a))] -= 1.0;
+    if (forgotten[slot]) lost[store.arrival(slot)] = {store.row(slot), store.label(slot)};
+  std::vector<double> row(setup_.params.n_features);
+  for (const auto& [arrival, of] : lost) {
+    if (!counts.empty()) counts[static_cast<std::size_t>(*of.label)] -= 1.0;
+    if (!mixture.is_mixed()) continue;
+    to_doubles({of.row, store.element_type()}, row.size(), row.data());
+    mixture.add_row(row, of.label, setup_.votes(), -1.0);
+  }
+  if (mixture.is_mixed() && !lost.empty()) mixture.linear.recentre(setup_.votes());
 }
 
 void Deletion::remove(std::span<const char> forgotten, const Run& run) {

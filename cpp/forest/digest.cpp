@@ -49,8 +49,13 @@ Hash128 hash_of(const Adaptation& adaptation, const VoteState& votes, const Para
                 std::span<const std::uint64_t> label_keys) {
   const Window& window = adaptation.window;
   const Hash128 counts = hash_of_counts(votes.class_counts, label_keys);
-  if (votes.errors.empty() && !window.is_kept()) return counts;
+  const MixtureArrays mixture = arrays_of(adaptation.mixture);
+  if (votes.errors.empty() && !window.is_kept() && mixture.weights.empty()) return counts;
   Hash128 hash = beginning;
+  for (const std::vector<double>* numbers :
+       {&mixture.weights, &mixture.trial, &mixture.linear_sums, &mixture.linear_model})
+    for (const double x : *numbers) absorb(hash, std::bit_cast<std::uint64_t>(x));
+  for (const std::uint32_t code : mixture.classes) absorb(hash, label_keys[code]);
   if (!votes.class_counts.empty())
     for (const std::uint64_t half : counts) absorb(hash, half);
   absorb(hash, votes.rule);

@@ -44,6 +44,8 @@ std::pmr::vector<double> Draft::thresholds(Slot first, std::size_t n,
 void Draft::count_labels(Slot first, std::size_t n) {
   Window& window = progress_.adaptation.window;
   Ids id = store_.ids().blank(1);
+  const std::size_t D = setup_.params.n_features;
+  std::vector<double> row(setup_.params.mixes() ? D : 0);
   for (std::size_t i = 0; i < n; ++i) {
     const Slot slot = first + static_cast<Slot>(i);
     const double* label = store_.label(slot);
@@ -57,6 +59,10 @@ void Draft::count_labels(Slot first, std::size_t n) {
       progress_.spread.add(label);
     if (setup_.params.counts_classes())
       count_class(*label, progress_.adaptation.votes.class_counts);
+    if (setup_.params.mixes()) {
+      to_doubles({store_.row(slot), store_.element_type()}, D, row.data());
+      progress_.adaptation.mixture.add_row(row, label, setup_.votes());
+    }
   }
 }
 

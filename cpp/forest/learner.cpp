@@ -137,7 +137,10 @@ void Learner::learn_block(const RowBlock& block, const AnswerRequest& request, c
   else if (!v.empty())
     answer_awaited(first, n, v);
   if (request.any() || judges) answer_and_judge(request, block.begin, first, v);
-  if (tries) try_votes(first, v);
+  if (tries && params.mixes())
+    judge_experts(first, v);
+  else if (tries)
+    try_votes(first, v);
   draft_.count_labels(first, n);
   progress.seen += n;
   if (planted)
@@ -180,12 +183,24 @@ void Learner::answer_and_judge(const AnswerRequest& request, std::size_t begin, 
   VoteState& votes = draft_.progress().adaptation.votes;
   Ballots ballots(setup_.params, votes.losses, &memory);
   std::pmr::vector<double> counts(votes.class_counts.begin(), votes.class_counts.end(), &memory);
+  const Adaptation& adaptation = draft_.progress().adaptation;
+  ClassOrder seen = adaptation.mixture.classes;
+  RowMixture mixture(draft_.store(), adaptation.settings->d->scales(), adaptation.mixture,
+                     setup_.votes());
   for (std::size_t y = 0; y * n_T < v.size(); ++y) {
     const std::span<const Leaf> v_y = v.subspan(y * n_T, n_T);
-    Ballot ballot = ballots.all()[votes.rule];
-    ballot.classes = {votes.class_weights, counts};
-    if (request.any()) answers_.put(request, ballot, begin + y, v_y);
-    const double* label = draft_.store().label(first + static_cast<Slot>(y));
+    AnswerRule rule{ballots.all()[votes.rule]};
+    rule.ballot.classes = {votes.class_weights, counts};
+    if (setup_.params.mixes()) {
+      rule.mixture = &mixture;
+      rule.seen = &seen;
+    }
+    const Slot slot = first + static_cast<Slot>(y);
+    const double* label = draft_.store().label(slot);
+    if (request.any())
+      answers_.put(request, rule, begin + y,
+                   {draft_.store().row(slot), draft_.store().element_type()}, v_y);
+    if (setup_.votes() && setup_.params.mixes()) seen.add(static_cast<std::uint32_t>(*label));
     if (setup_.params.counts_classes()) count_class(*label, counts);
     if (!judges) continue;
     StackMemory memory_of_row;
@@ -203,6 +218,23 @@ void Learner::try_votes(Slot first, std::span<const Leaf> v) {
     const RowAnswers answers(setup_, draft_.store(), v.subspan(y * n_T, n_T), &memory);
     try_rules(answers.view(), draft_.store().label(first + static_cast<Slot>(y)), setup_.params,
               draft_.progress().adaptation.votes);
+  }
+}
+
+// The same for the experts of a mixture.
+void Learner::judge_experts(Slot first, std::span<const Leaf> v) {
+  const std::size_t n_T = setup_.params.n_held();
+  const ExampleStore& store = draft_.store();
+  Adaptation& adaptation = draft_.progress().adaptation;
+  ClassOrder seen = adaptation.mixture.classes;
+  RowMixture mixture(store, adaptation.settings->d->scales(), adaptation.mixture, setup_.votes());
+  const Arrival begin = draft_.progress().seen;
+  const Arrival middle = decisions_.schedule().middle_of_trial(begin);
+  for (std::size_t y = 0; y * n_T < v.size(); ++y) {
+    const Slot slot = first + static_cast<Slot>(y);
+    mixture.begin({store.row(slot), store.element_type()}, v.subspan(y * n_T, n_T));
+    mixture.judge(store.label(slot), begin + y, middle, seen, adaptation.mixture);
+    if (setup_.votes()) seen.add(static_cast<std::uint32_t>(*store.label(slot)));
   }
 }
 

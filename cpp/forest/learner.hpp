@@ -67,6 +67,7 @@ class Learner {
   void answer_and_judge(const AnswerRequest& request, std::size_t begin, Slot first,
                         std::span<const Leaf> v);
   void try_votes(Slot first, std::span<const Leaf> v);
+  void judge_experts(Slot first, std::span<const Leaf> v);
   void check_learned() const;
 
   const Setup& setup_;

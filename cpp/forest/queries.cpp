@@ -130,8 +130,8 @@ Table<Arrival> Queries::apply(Reading& reading, const RowsView& rows, const Run&
 TreeLeaves Queries::leaves(Reading& reading, const RowsView& rows, const Run& run) {
   TreeLeaves out = answers_.blank_leaves(rows.n, /*with_weights=*/false);
   for_each_row(rows, run, reading.version, reading.cost,
-               [&](std::size_t row, const Position&, std::span<const Leaf> v) {
-                 answers_.put_leaves(out, Ballot{}, row, v);
+               [&](std::size_t row, const Position& query, std::span<const Leaf> v) {
+                 answers_.put_leaves(out, {}, row, query, v);
                });
   return out;
 }
@@ -143,12 +143,40 @@ std::optional<Table<double>> Queries::answer(Reading& reading, const RowsView& r
   Table<double> out{rows.n, answers_.n_columns(request, n_classes)};
   request.out = &out;
   std::vector<double> factors;
-  const Ballot ballot = ballot_of(reading.version.adaptation.votes, setup_.params, factors);
+  const Adaptation& adaptation = reading.version.adaptation;
+  const Ballot ballot = ballot_of(adaptation.votes, setup_.params, factors);
+  if (setup_.params.mixes()) {
+    answer_by_mixture(reading, rows, run, request, ballot);
+    return out;
+  }
   for_each_row(rows, run, reading.version, reading.cost,
-               [&](std::size_t row, const Position&, std::span<const Leaf> v) {
-                 answers_.put(request, ballot, row, v);
+               [&](std::size_t row, const Position& query, std::span<const Leaf> v) {
+                 answers_.put(request, {ballot}, row, query, v);
                });
   return out;
+}
+
+// Most of the work is done for single rows, so these are spread over threads.
+void Queries::answer_by_mixture(Reading& reading, const RowsView& rows, const Run& run,
+                                const AnswerRequest& request, const Ballot& ballot) {
+  constexpr std::size_t rows_per_task = 16;
+  const std::size_t n_T = setup_.params.n_held();
+  const Adaptation& adaptation = reading.version.adaptation;
+  std::vector<Leaf> v(std::min(rows.n, block_rows()) * n_T);
+  for_each_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
+    BFQuery(queries, reading.version, v.data(), run, reading.cost);
+    const std::size_t n = queries.size();
+    parallel_for((n + rows_per_task - 1) / rows_per_task, setup_.n_threads(run),
+                 [&](std::size_t task) {
+                   RowMixture mixture(store_, adaptation.settings->d->scales(), adaptation.mixture,
+                                      setup_.votes());
+                   const AnswerRule rule{ballot, &mixture, &adaptation.mixture.classes};
+                   for (std::size_t row = task * rows_per_task;
+                        row < std::min(n, (task + 1) * rows_per_task); ++row)
+                     answers_.put(request, rule, begin + row, queries.position(row),
+                                  std::span(v).subspan(row * n_T, n_T));
+                 });
+  });
 }
 
 namespace {
@@ -231,17 +259,25 @@ Paths Queries::paths(Reading& reading, const RowsView& row) {
     path.places.values.assign(std::exchange(number, end), end);
   }
   std::vector<double> factors;
-  const Ballot ballot = ballot_of(version.adaptation.votes, setup_.params, factors);
+  RowMixture mixture(store_, version.adaptation.settings->d->scales(), version.adaptation.mixture,
+                     setup_.votes());
+  AnswerRule rule{ballot_of(version.adaptation.votes, setup_.params, factors)};
+  if (setup_.params.mixes()) {
+    rule.mixture = &mixture;
+    rule.seen = &version.adaptation.mixture.classes;
+  }
+  const Position& position = query.position(0);
   StackMemory memory;
-  const std::pmr::vector<double> weights = answers_.shares(v, ballot, &memory);
+  const std::pmr::vector<double> weights = answers_.shares(position, v, rule, &memory);
   out.weights.assign(weights.begin(), weights.end());
   if (!setup_.votes()) {
     out.estimate = {1, setup_.params.label_length};
-    answers_.E_label(v, ballot, out.estimate.row(0));
+    answers_.E_label(position, v, rule, out.estimate.row(0));
     return out;
   }
   out.estimate.columns = 2;
-  for (const Vote& vote : answers_.E_vote(v, ballot, std::pmr::get_default_resource())) {
+  for (const Vote& vote :
+       answers_.E_vote(position, v, rule, {}, std::pmr::get_default_resource())) {
     out.estimate.values.insert(out.estimate.values.end(),
                                {static_cast<double>(vote.code), vote.share});
     ++out.estimate.rows;

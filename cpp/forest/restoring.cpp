@@ -88,6 +88,12 @@ Adaptation Restoring::adaptation() const {
   check_classes();
   adaptation.votes.class_weights = state_.class_weights;
   adaptation.votes.class_counts = state_.class_counts;
+  adaptation.mixture = mixture_of(state_.mixture, setup_.params, state_.seen, state_.n_classes);
+  for (const Examples* some : {&state_.examples, &state_.window})
+    for (std::size_t i = 0; setup_.params.mixes() && setup_.votes() && i < some->labels.size(); ++i)
+      require(
+          adaptation.mixture.classes.find(static_cast<std::uint32_t>(some->labels[i])) != nothing,
+          "class_order lacks the class of an example");
   Window& window = adaptation.window;
   const std::vector<Arrival>& arrivals = state_.window.arrivals;
   const Arrival first =

@@ -13,6 +13,7 @@
 #include "forest/setup.hpp"
 #include "forest/version.hpp"
 #include "store/example_store.hpp"
+#include "vote/mixture_arrays.hpp"
 
 namespace boundary_forest {
 
@@ -39,6 +40,7 @@ struct ForestState {
   std::vector<double> tree_losses;
   std::vector<double> class_weights;
   std::vector<double> class_counts;
+  MixtureArrays mixture;
   Examples examples;  // all that are stored, by arrival
 };
 

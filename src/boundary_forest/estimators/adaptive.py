@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from boundary_forest.estimators.engine_constants import (
+    EXPERTS,
     FIRST_DECISION,
     LARGEST_WEIGHT,
     LEAST_WEIGHT,
@@ -102,6 +103,11 @@ class AdaptiveMixin:
         forgets = fitted.settings.adaptive.get("forgetting") is not None
         return (STREAM_RULES if forgets else TABLE_RULES)[rule][0]
 
+    @property
+    def mixture_(self) -> dict[str, float]:
+        """The weight of each expert that has one, by name, with ``weights="mixture"``."""
+        return mixture_in(self._attributes("mixture_"))
+
 
 class StreamsMixin:
     """Adds ``for_streams`` to an estimator."""
@@ -126,6 +132,15 @@ class StreamsMixin:
         'auto'
         """
         return cls(**{**FOR_STREAMS, "shuffle": False, **overrides})
+
+
+def mixture_in(fitted: Fitted) -> dict[str, float]:
+    """Return the weight of each expert of a fitted forest that has one, by name."""
+    if fitted.settings.adaptive.get("weights") != "mixture":
+        return {}
+    weights = fitted.engine.snapshot().state(with_positions=False)["mixture_weights"]
+    named = zip(EXPERTS, weights[: len(EXPERTS)].tolist(), strict=True)
+    return {name: weight for name, weight in named if weight > 0}
 
 
 def importances_of(
@@ -163,9 +178,20 @@ def check_adaptive(parameters: Mapping[str, Any]) -> None:
     """Refuse weights of features and lifetimes that are none, and metrics that take no weights."""
     checked_lifetimes(parameters.get("forgetting"))
     weights = parameters.get("feature_weights")
+    is_euclidean = canonical(parameters["metric"]) == "euclidean"
+    if parameters.get("weights") == "mixture":
+        if not is_euclidean:
+            raise ValueError(
+                f"weights='mixture' requires metric='euclidean', got {parameters['metric']!r}"
+            )
+        if parameters.get("forgetting") is not None:
+            raise ValueError(
+                "weights='mixture' requires forgetting=None: use weights='auto' for trees that "
+                "have lifetimes"
+            )
     if weights is None:
         return
-    if canonical(parameters["metric"]) != "euclidean":
+    if not is_euclidean:
         raise ValueError(
             f"feature_weights requires metric='euclidean', got {parameters['metric']!r}: scale "
             "the columns of X instead"

@@ -62,11 +62,15 @@ class BoundaryForestClassifier(
     max_samples : float in (0, 1] or None, default=None
         The fraction of the examples that each tree learns, drawn at random. Below 1, trees differ
         more and learning costs less.
-    weights : {"distance", "uniform", "auto"}, default="distance"
+    weights : {"distance", "uniform", "auto", "mixture"}, default="distance"
         How the trees' predictions are weighted: by 1 / distance, as in the paper; equally; or
         "auto", by 1 / distance ** p with the p in {0, 0.5, 1, 2} that made the fewest recent
         mistakes. Examples at distance 0 always decide alone. With ``forgetting``, "auto" also
-        chooses how much the recent accuracy of each tree counts.
+        chooses how much the recent accuracy of each tree counts. "mixture" mixes up to four of
+        several experts, with weights fitted to recent rows before these were learned: means and
+        ridge regressions over the examples that the trees end at, and one linear model over all
+        rows, of up to 200 features. It also calibrates probabilities, of which none is 0.
+        It requires ``metric="euclidean"`` and no ``forgetting``.
     forgetting : None, "auto" or list of int and None, default=None
         Lifetimes of the trees, in examples, assigned in turn. At the end of its lifetime, a tree is
         replaced by one that has learned the latest examples; None in the list is an unlimited
@@ -96,6 +100,8 @@ class BoundaryForestClassifier(
         The seed in use.
     feature_weights_ : ndarray of shape (n_features_in_,)
         The weights of the features in use; 1 without any.
+    mixture_ : dict
+        With ``weights="mixture"``, the weight of each expert that has one, by name.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Each feature's weight times its variance, as shares that sum to 1.
     n_features_in_ : int

@@ -41,6 +41,10 @@ FIRST_DECISION, PERIOD, GROWING_STEPS = _core.FIRST_DECISION, _core.PERIOD, _cor
 TABLE_RULES = tuple(_core.vote_rules(False))
 STREAM_RULES = tuple(_core.vote_rules(True))  # of a forest that forgets
 
+# The experts that a mixture weighs, by number.
+EXPERTS = tuple(_core.experts())
+MOST_LINEAR_FEATURES, MOST_LINEAR_OUTPUTS = _core.MOST_LINEAR_FEATURES, _core.MOST_LINEAR_OUTPUTS
+
 # What its state holds.
 MOST_SEEN = _core.MOST_SEEN  # examples
 LONGEST_WINDOW = _core.LONGEST_WINDOW  # examples
@@ -71,6 +75,11 @@ STATE_ARRAYS = {
     "tree_losses": ("float64", 1),
     "class_weights": ("float64", 1),
     "class_counts": ("float64", 1),
+    "mixture_weights": ("float64", 1),
+    "mixture_trial": ("float64", 1),
+    "class_order": ("uint32", 1),
+    "linear_sums": ("float64", 1),
+    "linear_model": ("float64", 1),
 }
 VOTE_ARRAYS = ("vote_errors", "tree_losses", "class_weights", "class_counts")
 ID_COLUMNS = ("ids", "window_ids")  # each None, an array of int64 or a list of str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from boundary_forest.estimators.adaptive import (
     importances_of,
+    mixture_in,
     most_important,
     named_importances,
 )
@@ -55,7 +57,8 @@ class TreePath:
     steps : tuple of Step
         The examples, the root first.
     weight : float
-        The weight of the last of them in the prediction; the weights of all trees sum to 1.
+        The weight of the last of them in the prediction; the weights of all trees sum to 1. In a
+        mixture it may be negative, and the linear model has the rest of the sum.
     lifetime : int or None
         Lifetime of the tree, in examples; None is unlimited.
     """
@@ -74,7 +77,7 @@ class Share:
     label : object
         The class.
     share : float
-        Its share of the votes; all shares sum to 1.
+        Its share of the votes, in a mixture its probability; all shares sum to 1.
     trees : int
         Number of trees that end at an example of it.
     """
@@ -99,7 +102,9 @@ class Example:
     distance : float
         Its distance from the query.
     share : float
-        Its share in the answer; all shares sum to 1.
+        Its share in the answer; all shares sum to 1. In a mixture it is what its label is
+        multiplied by, before experts are kept within the range of the labels: it may be negative,
+        and the linear model has the rest of the sum.
     trees : int
         Number of trees that end at it.
     values : array-like of shape (n_features,)
@@ -158,6 +163,9 @@ class Explanation:
         The query.
     feature_names : tuple of str
         The names of the features; x0, x1, ... if they have none.
+    mixture : tuple of (str, float)
+        The experts whose answers were mixed, with their weights; empty without
+        ``weights="mixture"``.
     """
 
     answer: Any
@@ -169,6 +177,7 @@ class Explanation:
     turnover: Turnover | None = None
     query: Any = field(default=(), repr=False, compare=False)
     feature_names: tuple[str, ...] = field(default=(), repr=False)
+    mixture: tuple[tuple[str, float], ...] = ()
 
     @property
     def lifetimes(self) -> tuple[tuple[Lifetime, float], ...]:
@@ -188,7 +197,7 @@ class Explanation:
     @property
     def deciding(self) -> tuple[Example, ...]:
         """The examples that have a share in the answer."""
-        return tuple(example for example in self.examples if example.share > 0)
+        return tuple(example for example in self.examples if example.share != 0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as plain dicts, lists and numbers.
@@ -217,6 +226,7 @@ class Explanation:
                 for tree in self.trees
             ],
             "importances": dict(self.importances),
+            "mixture": dict(self.mixture),
             "votes": None if self.turnover is None else self.turnover.votes,
             "lifetimes": [{**asdict(group), "share": share} for group, share in self.lifetimes],
         }
@@ -355,6 +365,9 @@ class Explanation:
             lines += self._differences(example)
         if len(deciding) > MOST_EXAMPLES:
             lines.append(f"  and {len(deciding) - MOST_EXAMPLES} more")
+        if self.mixture:
+            shares = (f"{name} {weight:.2f}" for name, weight in self.mixture)
+            lines.append("mixture of " + ", ".join(shares))
         if self.importances:
             shares = (f"{name} {share:.2f}" for name, share in self.importances)
             lines.append("most important features: " + ", ".join(shares))
@@ -422,12 +435,16 @@ def explanation_of(fitted: Fitted, row: NDArray[Any]) -> Explanation:
         if fitted.feature_names is None
         else fitted.feature_names
     )
+    mixture = mixture_in(fitted)
+    shares: tuple[Share, ...] = ()
+    if isinstance(policy, ClassLabels):
+        shares = _mixed_shares(paths, policy, estimate) if mixture else _shares(paths, answer)
     return Explanation(
         answer,
         min(1.0, max(0.0, float(confidence))),
         tuple(paths),
         () if features is None else _importances(feature_names, *features),
-        _shares(paths, answer) if isinstance(policy, ClassLabels) else (),
+        shares,
         _with_rows(
             _examples(paths, names),
             dict(zip(arrivals.tolist(), positions, strict=True)),
@@ -442,6 +459,7 @@ def explanation_of(fitted: Fitted, row: NDArray[Any]) -> Explanation:
         turnover_in(fitted),
         row[0],
         tuple(map(str, feature_names)),
+        tuple(mixture.items()),
     )
 
 
@@ -461,15 +479,31 @@ def _shares(paths: list[TreePath], answer: Any) -> tuple[Share, ...]:
     return tuple(sorted(found.values(), key=lambda share: (share.label != answer, -share.share)))
 
 
+def _mixed_shares(
+    paths: list[TreePath], policy: ClassLabels, estimate: NDArray[np.float64]
+) -> tuple[Share, ...]:
+    """Return the probability of each class, and how many trees end at it, the largest first."""
+    ends = Counter(path.steps[-1].label for path in paths)
+    labels = policy.shown(estimate[:, :1])
+    shares = (
+        Share(label, share, ends[label])
+        for label, share in zip(labels, estimate[:, 1].tolist(), strict=True)
+    )
+    return tuple(sorted(shares, key=lambda share: -share.share))
+
+
 def _examples(paths: list[TreePath], ids: list[Any]) -> tuple[Example, ...]:
-    """Return the examples that trees end at, the largest share first, of equals the nearest."""
+    """Return the examples that trees end at, the largest share first, of equals the nearest.
+
+    Shares may be negative in a mixture: then those that count most come first.
+    """
     found: dict[int, Example] = {}
     for path, name in zip(paths, ids, strict=True):
         end = path.steps[-1]
         new = Example(end.arrival, name, end.label, end.distance, 0.0, 0)
         known = found.get(end.arrival, new)
         found[end.arrival] = replace(known, share=known.share + path.weight, trees=known.trees + 1)
-    return tuple(sorted(found.values(), key=lambda e: (-e.share, e.distance, e.arrival)))
+    return tuple(sorted(found.values(), key=lambda e: (-abs(e.share), e.distance, e.arrival)))
 
 
 def _trees(n: int) -> str:

@@ -62,10 +62,11 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
     max_samples : float in (0, 1] or None, default=None
         The fraction of the examples that each tree learns, drawn at random. Below 1, trees differ
         more and learning costs less.
-    weights : {"distance", "uniform", "auto"}, default="distance"
+    weights : {"distance", "uniform", "auto", "mixture"}, default="distance"
         How the trees' answers are weighed: by 1 / distance as in the paper; equally; or by the one
         of 1 / distance ** p, p in {0, 0.5, 1, 2}, with the fewest mistakes lately. Examples at
-        distance 0 decide alone with all of them.
+        distance 0 decide alone with all of them. "mixture" is that of
+        :class:`BoundaryForestRegressor`, for means of labels.
     shuffle : bool, default=True
         Whether ``fit`` learns its rows in an order drawn from the seed, so that rows sorted by
         class or target do no harm. With False, ``fit`` is ``partial_fit`` from nothing. Rows keep

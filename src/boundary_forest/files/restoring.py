@@ -14,7 +14,10 @@ from boundary_forest.estimators.copying import Parts, filled, unfilled
 from boundary_forest.estimators.engine_constants import (
     ELEMENT_TYPE,
     ELEMENT_TYPES,
+    EXPERTS,
     LONGEST_WINDOW,
+    MOST_LINEAR_FEATURES,
+    MOST_LINEAR_OUTPUTS,
     MOST_SEEN,
     STATE_ARRAYS,
     STREAM_RULES,
@@ -145,6 +148,19 @@ def _feature_names(file: ModelFile, forest: dict[str, Any], n_features: int) -> 
     return names
 
 
+def longest_mixture(n_features: int, label_length: int) -> dict[str, int]:
+    """Return how long the arrays of a mixture may be; the engine knows exactly."""
+    n, outputs = len(EXPERTS), max(label_length, MOST_LINEAR_OUTPUTS)
+    if n_features > MOST_LINEAR_FEATURES:
+        n_features = outputs = 0  # no model is kept
+    return {
+        "mixture_weights": n + 1,
+        "mixture_trial": n * (n + 3) + label_length + 100,
+        "linear_sums": (n_features + 2) * (n_features + outputs + 2),
+        "linear_model": (n_features + 1) * outputs,
+    }
+
+
 def _check_shapes(file: ModelFile, n: int, n_estimators: Any) -> None:
     """Refuse arrays whose lengths do not agree, before any of them is read."""
     for name in STATE_ARRAYS:
@@ -171,6 +187,7 @@ def _check_shapes(file: ModelFile, n: int, n_estimators: Any) -> None:
     most = {"log_weights": trees + 1, "tree_weights": trees, "tree_losses": trees}
     most |= {"vote_errors": max(len(TABLE_RULES) * label_length, len(STREAM_RULES))}
     most |= {"spread": _LONGEST_SPREAD * (1 + label_length)}
+    most |= longest_mixture(n_features, label_length)
     most |= {name: LONGEST_WINDOW for name in STATE_ARRAYS if name.startswith("window_")}
     for name, largest in most.items():
         if length[name] > largest:

@@ -95,6 +95,11 @@ class ClusterMixin(BaseBoundaryForest):
                 "on a cluster, metric must be given by name, because other processes may not "
                 f"have the same function, got {self.metric!r}"
             )
+        if getattr(self, "weights", None) == "mixture":
+            raise ValueError(
+                "weights='mixture' is not available on a cluster, because no actor has the rows "
+                "of all trees: use weights='auto'"
+            )
         if self.checkpoint_dir is not None and self.offline:
             raise ValueError(
                 "offline=True cannot be combined with checkpoint_dir, because a journal is "

@@ -42,6 +42,7 @@ from boundary_forest.reference.metrics import (
     metric,
     weighted_euclidean,
 )
+from boundary_forest.reference.mixture import LONGEST_TRIAL, Mixture
 from boundary_forest.reference.randomness import fingerprint, hash64, is_learned, shuffled
 from boundary_forest.reference.votes import (
     FIRST_DECISION,
@@ -49,6 +50,7 @@ from boundary_forest.reference.votes import (
     PERIOD,
     Votes,
     class_weights,
+    decision_after,
     growing_step,
     is_decision,
     shepard_weights,
@@ -147,6 +149,9 @@ class BoundaryForest:
         self.class_weight = class_weight
         self.forgotten: set[int] = set()  # arrivals
         self.votes = Votes(weights, n_T, E)
+        self.mixes = weights == "mixture"
+        self.given_weights = None if self.learns_weights else feature_weights
+        self.mixture: Mixture | None = None  # from the first row on
         self.forgets, self.lifetimes = len(lifetimes) > 0, Lifetimes(lifetimes, n_T)
         self.recent = RecentVotes(self.lifetimes, n_T, E)
         self.judges = self.forgets and weights == "auto"
@@ -191,13 +196,15 @@ class BoundaryForest:
     def BFTrain(self, y: Row, c: Row) -> None:
         a, epsilon = self.seen, self.threshold(self.seen) if self.trees else 0.0
         if self.trees:
-            is_trial, v = self.votes.is_trial(a) and not self.forgets, []
+            is_trial, v = self.is_trial(a) and not self.forgets, []
             for i, tree in enumerate(self.trees):
                 if self.learns(i, a):
                     v.append(tree.BTTrain(y, c, a, a, epsilon))
                 elif is_trial or self.judges:
                     v.append(tree.BTQuery(y, a))
-            if is_trial:
+            if is_trial and self.mixture is not None:
+                self.mixture.judge(c, a, middle_of_trial(a, self.n_T), y, v, self.scales())
+            elif is_trial:
                 self.votes.hold_against(c, lambda p: self.answer(y, v, (p, None)))
             if self.judges:
                 self.judge(y, c, v)
@@ -212,6 +219,19 @@ class BoundaryForest:
             self.keep_shallow()
             self.grow_successors(growing_step(self.seen, self.n_T))
             self.keep_within_bound()
+
+    def is_trial(self, seen: int) -> bool:
+        begin = beginning_of_trial(seen, self.n_T)
+        return seen >= begin if self.mixes else self.votes.is_trial(seen)
+
+    def scales(self) -> Row | None:
+        """What differences of features are multiplied by."""
+        weights = weights_of(self.log_weights) if self.log_weights else self.given_weights
+        if weights is None:
+            return None
+        roots = np.sqrt(np.asarray(weights, dtype=np.float64))
+        stored = self.trees[0].nodes[0].x if self.trees else self.buffer[0].x
+        return roots if stored.dtype == np.float64 else roots.astype(np.float32).astype(np.float64)
 
     def train_successors(self, y: Row, c: Row, epsilon: float) -> None:
         """Trees that only grow learn (y, c); some begin with it, and some take over after it."""
@@ -240,6 +260,9 @@ class BoundaryForest:
         if self.learns_weights:
             self.window.append((self.seen, y, c))
         self.labels.append(c)
+        if self.mixes:
+            self.mixture = self.mixture or Mixture(self.E == "shepard_vote", len(c))
+            self.mixture.add_row(y, c)
         while self.window and self.window[0][0] < self.seen - WINDOW:
             self.window.pop(0)
 
@@ -310,6 +333,7 @@ class BoundaryForest:
         """
         gone = set(arrivals)
         self.forgotten |= gone
+        self.forget_sums(gone)
         self.window = [known for known in self.window if known[0] not in gone]
         self.buffer = [w for w in self.buffer if w.arrival not in gone]
         stored = {a: example for a, example in self.stored.items() if a not in gone}
@@ -319,6 +343,17 @@ class BoundaryForest:
             if not tree.nodes:
                 again = again or [min(stored)]
             self.show_again(tree, again, stored)
+
+    def forget_sums(self, gone: set[int]) -> None:
+        """Take rows out of the sums of the linear model, as far as they are known."""
+        known = {a: (x, c) for a, x, c in self.window} | self.stored
+        known |= {w.arrival: (w.x, w.c) for w in self.buffer}
+        lost = sorted(gone & set(known))
+        if self.mixture is None or not lost:
+            return
+        for a in lost:
+            self.mixture.add_row(*known[a], -1.0)
+        self.mixture.linear.recentre(self.mixture.votes)
 
     def split(self, tree: BoundaryTree, lost: Collection[Node]) -> list[Node]:
         """Take nodes out of a tree, with what stands below them; return all of these."""
@@ -360,6 +395,10 @@ class BoundaryForest:
         doubling = is_decision(self.seen, self.n_T)
         if self.votes.is_auto and doubling and not self.forgets:
             self.votes.choose(variances(self.labels) if len(self.labels[0]) > 1 else np.ones(1))
+        if self.mixture is not None and doubling:
+            self.mixture.decide()
+        if self.mixture is not None and self.seen == beginning_of_trial(self.seen, self.n_T):
+            self.mixture.begin_trial(np.zeros(0) if self.mixture.votes else variances(self.labels))
         if doubling:
             lasting = [t for t in self.trees if self.forgets and self.lifetimes.is_lasting(t.place)]
             self.learn_weights(WINDOW, lasting[0].log_weights if lasting else self.log_weights)
@@ -457,6 +496,8 @@ class BoundaryForest:
 
     def answer(self, y: Row, v: list[Node], ballot: Ballot) -> Row:
         """The share of each class that the trees name, by code; or a label."""
+        if self.mixture is not None:
+            return self.mixed(y, v, lambda code: 1.0)
         if self.E == "nearest":
             reduced = self.reduced(y, v)
             return min(zip(reduced, v, strict=True), key=lambda at: (at[0], at[1].arrival))[1].c
@@ -464,10 +505,19 @@ class BoundaryForest:
             return self.mean(v, self.weights(y, v, ballot))
         return self.shares(v, self.weights(y, v, ballot), 1 + max(int(v_i.c[0]) for v_i in v))
 
+    def mixed(self, y: Row, v: list[Node], weight_of: Callable[[int], float]) -> Row:
+        assert self.mixture is not None
+        if not self.mixture.votes:
+            return self.mixture.label(y, v, self.scales())
+        found = self.mixture.probabilities(y, v, self.scales(), weight_of)
+        return np.array([found.get(code, 0.0) for code in range(1 + max(found))])
+
     def shepard_vote(self, y: Row, n_classes: int) -> Row:
         v = self.BFQuery(y)
         known = [c for a, c in enumerate(self.labels) if a not in self.forgotten]
         weight_of = class_weights(self.class_weight, known)
+        if self.mixture is not None:
+            return self.mixed(y, v, weight_of)
         weights = self.weights(y, v, self.ballot)
         weights = [w * weight_of(int(v_i.c[0])) for v_i, w in zip(v, weights, strict=True)]
         return self.shares(v, weights, n_classes)
@@ -495,6 +545,19 @@ class BoundaryForest:
         arrivals = [v_i.arrival for v_i in v]
         reduced, arrival = min(zip(self.reduced(y, v), arrivals, strict=True))
         return self.distance(reduced, len(y)), arrival
+
+
+# --- which rows a mixture is judged by ------------------------------------------------------------
+
+
+def beginning_of_trial(seen: int, n_T: int) -> int:
+    decision = decision_after(seen, n_T)
+    return decision - min(decision // 2, LONGEST_TRIAL)
+
+
+def middle_of_trial(seen: int, n_T: int) -> int:
+    decision = decision_after(seen, n_T)
+    return decision - (decision - beginning_of_trial(seen, n_T)) // 2
 
 
 # --- the spread of labels -------------------------------------------------------------------------

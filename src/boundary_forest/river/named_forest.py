@@ -220,6 +220,7 @@ class NamedForest:
         for name in ("positions", "log_weights", "window_positions"):
             if np.ndim(state[name]) == 2:
                 state[name] = np.ascontiguousarray(state[name][:, :n])
+        state |= _narrow_linear_model(state, self.columns.width, n)
         policy = new_labels(self._estimator).encoded(labels, None, len(labels), 0)[1]
         settings = replace(self._settings(), n_features=n)
         texts = all(isinstance(name, str) for name in self.columns.of)
@@ -354,3 +355,24 @@ def numbers(what: str, column: pd.Series) -> NDArray[Any] | list[float]:
         for value in values:
             number(what, value)
     return values
+
+
+def _narrow_linear_model(state: dict[str, Any], width: int, n: int) -> dict[str, NDArray[Any]]:
+    """Return the linear model of a mixture without the columns from n on, which are all zero."""
+    sums, model = state["linear_sums"], state["linear_model"]
+    if not len(sums) or n == width:
+        return {}
+    below = width * (width + 1) // 2
+    outputs = (len(sums) - 1 - 2 * width - below) // (width + 2)
+    lengths = [1, width, outputs, width, below, outputs, outputs * width]
+    rows, origin, labels, of_rows, products, of_labels, cross = np.split(
+        sums, np.cumsum(lengths)[:-1]
+    )
+    kept = [
+        rows, origin[:n], labels, of_rows[:n], products[: n * (n + 1) // 2], of_labels,
+        cross.reshape(outputs, width)[:, :n].ravel(),
+    ]  # fmt: skip
+    return {
+        "linear_sums": np.concatenate(kept),
+        "linear_model": np.ascontiguousarray(model.reshape(-1, 1 + width)[:, : 1 + n]).ravel(),
+    }

@@ -46,7 +46,7 @@ class BoundaryForestRegressor(AdaptiveRiverForest, base.MiniBatchRegressor):
         for features of any scale. Requires ``metric="euclidean"``.
     max_samples : float in (0, 1] or None, default=None
         The fraction of the examples that each tree learns; below 1, trees differ more.
-    weights : {"distance", "uniform", "auto"}, default="distance"
+    weights : {"distance", "uniform", "auto", "mixture"}, default="distance"
         How the trees' predictions are weighted, as for
         :class:`boundary_forest.BoundaryForestRegressor`.
     forgetting : None, "auto" or list of int and None, default=None

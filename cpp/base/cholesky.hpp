@@ -1,0 +1,80 @@
+// Small dense matrices: sums of outer products, and Cholesky's method without pivoting.
+//
+// The order of every sum is part of the definition, so that all instruction sets and reference/mixture.py
+// agree bit for bit: an element gets one product after another, in order of rows; a dot product runs in 16
+// lanes, as distances do (metric.hpp). Matrices are symmetric, and only the part k >= j of row j is used.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+
+namespace boundary_forest {
+
+inline double lane_dot(const double* a, const double* b, std::size_t n) {
+  double lanes[16] = {};
+  std::size_t i = 0;
+  for (; i + 16 <= n; i += 16)
+    for (std::size_t l = 0; l < 16; ++l) lanes[l] += a[i + l] * b[i + l];
+  for (std::size_t l = 0; i + l < n; ++l) lanes[l] += a[i + l] * b[i + l];
+  for (std::size_t half = 8; half > 0; half /= 2)
+    for (std::size_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+  return lanes[0];
+}
+
+// y[i] += factor * x[i]
+inline void add_multiple(double* __restrict y, double factor, const double* __restrict x,
+                         std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) y[i] += factor * x[i];
+}
+
+// G (size x size) += the sum over rows r of the outer product of row r with itself. Four rows at a time, so
+// that an element of G is read and written once for them.
+inline void add_outer_products(const double* rows, std::size_t n_rows, std::size_t size,
+                               double* G) {
+  std::size_t r = 0;
+  for (; r + 4 <= n_rows; r += 4) {
+    const double* __restrict a = rows + r * size;
+    const double* __restrict b = a + size;
+    const double* __restrict c = b + size;
+    const double* __restrict d = c + size;
+    for (std::size_t j = 0; j < size; ++j) {
+      double* __restrict g = G + j * size;
+      const double aj = a[j], bj = b[j], cj = c[j], dj = d[j];
+      for (std::size_t k = j; k < size; ++k)
+        g[k] = (((g[k] + aj * a[k]) + bj * b[k]) + cj * c[k]) + dj * d[k];
+    }
+  }
+  for (; r < n_rows; ++r) {
+    const double* row = rows + r * size;
+    for (std::size_t j = 0; j < size; ++j)
+      add_multiple(G + j * size + j, row[j], row + j, size - j);
+  }
+}
+
+// A becomes U with A = U' U. Returns whether A was positive definite, as far as doubles can tell.
+inline bool cholesky(double* A, std::size_t size) {
+  for (std::size_t j = 0; j < size; ++j) {
+    double* u = A + j * size;
+    if (!(u[j] > 0.0) || !std::isfinite(u[j])) return false;
+    u[j] = std::sqrt(u[j]);
+    for (std::size_t k = j + 1; k < size; ++k) u[k] /= u[j];
+    for (std::size_t k = j + 1; k < size; ++k)
+      add_multiple(A + k * size + k, -u[k], u + k, size - k);
+  }
+  return true;
+}
+
+// Solves U' U x = b in place.
+inline void solve(const double* U, std::size_t size, double* b) {
+  for (std::size_t j = 0; j < size; ++j) {
+    const double* u = U + j * size;
+    b[j] /= u[j];
+    add_multiple(b + j + 1, -b[j], u + j + 1, size - j - 1);
+  }
+  for (std::size_t j = size; j-- > 0;) {
+    const double* u = U + j * size;
+    b[j] = (b[j] - lane_dot(u + j + 1, b + j + 1, size - j - 1)) / u[j];
+  }
+}
+
+}  // namespace boundary_forest

@@ -1,0 +1,121 @@
+// Fits behind weights="mixture": around a query, in either space, and over all rows.
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "base/rng.hpp"
+#include "store/example_store.hpp"
+#include "tests/check.hpp"
+#include "vote/calibration.hpp"
+#include "vote/linear_model.hpp"
+#include "vote/local_fit.hpp"
+
+using namespace boundary_forest;
+
+namespace {
+
+double number(std::uint64_t i) { return static_cast<double>(hash64(7, i) >> 11) * 0x1p-53 - 0.5; }
+
+// y = 3 x0 - 2 x1 + 1; other features do not matter.
+double target(const double* x) { return 3.0 * x[0] - 2.0 * x[1] + 1.0; }
+
+bool is_near(double a, double b, double tolerance) { return std::fabs(a - b) <= tolerance; }
+
+// What a ridge of the given penalty answers to a query in the midst of n examples with D features.
+double ridge_answer(std::size_t n, std::size_t D, double penalty) {
+  std::vector<double> rows(n * D);
+  std::vector<double> labels(n);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = number(i);
+  for (std::size_t i = 0; i < n; ++i) labels[i] = target(rows.data() + i * D);
+  ExampleStore store(ElementType::float64, D, 1);
+  store.stage(reinterpret_cast<const std::byte*>(rows.data()), labels.data(), n, 0);
+  std::vector<Leaf> v;
+  for (Slot slot = 0; slot < n; ++slot) v.insert(v.end(), 1 + slot % 2, Leaf{slot, 0.0});
+  const std::vector<double> query(D, 0.1);
+  LocalFit fit(store, {});
+  fit.begin({reinterpret_cast<const std::byte*>(query.data()), ElementType::float64}, v);
+  CHECK_EQ(fit.ends().size(), n);
+  const std::span<const double> coefficients = fit.coefficients({Expert::Kind::ridge, 1, penalty});
+  double answer = 0.0;
+  double sum = 0.0;
+  for (std::size_t i = 0; i < n; ++i) {
+    answer += coefficients[i] * labels[i];
+    sum += coefficients[i];
+  }
+  CHECK(is_near(sum, 1.0, 1e-12));
+  return answer;
+}
+
+}  // namespace
+
+CASE("a ridge regression around a query follows a linear target, in either space") {
+  const std::vector<double> query(60, 0.1);
+  for (const std::size_t D : {2, 5, 20}) {
+    CHECK(is_near(ridge_answer(50, D, 1e-9), target(query.data()), 1e-6));
+    CHECK(!is_near(ridge_answer(50, D, 3.0), target(query.data()), 1e-3));
+  }
+  // With as many examples as features, and one less, the two spaces solve nearly the same problem.
+  CHECK(is_near(ridge_answer(40, 40, 0.3), ridge_answer(39, 40, 0.3), 0.2));
+}
+
+CASE("a linear model forgets rows, and its origin is nobody's row") {
+  constexpr std::size_t D = 4;
+  LinearModel model;
+  std::vector<double> first(D);
+  for (std::size_t i = 0; i < 300; ++i) {
+    std::vector<double> row(D);
+    for (std::size_t j = 0; j < D; ++j) row[j] = 1e3 + number(i * D + j);
+    const double label = target(row.data());
+    if (i == 0) {
+      first = row;
+      model.begin(row, std::span(&label, 1));
+    }
+    model.add_label(row, &label, 1.0);
+  }
+  model.solve();
+  std::vector<double> before;
+  std::vector<double> after;
+  const std::vector<double> query = {1000.2, 999.9, 1000.0, 1000.1};
+  model.answer(query, before);
+  CHECK(is_near(before[0], target(query.data()), 0.02));
+  const double label = target(first.data());
+  model.add_label(first, &label, -1.0);
+  model.recentre(/*votes=*/false);
+  model.answer(query, after);
+  CHECK(is_near(before[0], after[0], 1e-9));
+  for (std::size_t j = 0; j < D; ++j) CHECK(model.origin[j] != first[j]);
+  model.solve();
+  model.answer(query, after);
+  CHECK(is_near(after[0], target(query.data()), 0.02));
+}
+
+CASE("wider rows leave the answers of a linear model as they are") {
+  LinearModel model;
+  for (std::size_t i = 0; i < 50; ++i) {
+    const std::vector<double> row = {number(2 * i), number(2 * i + 1)};
+    if (i == 0) model.begin(row, {});
+    model.add_outputs(2);
+    model.add_class(row, row[0] > 0.0 ? 0 : 1, 1.0);
+  }
+  model.solve();
+  std::vector<double> narrow;
+  std::vector<double> wide;
+  model.answer(std::vector{0.3, 0.1}, narrow);
+  model.widen(5);
+  model.solve();
+  model.answer(std::vector{0.3, 0.1, 0.0, 0.0, 0.0}, wide);
+  CHECK_EQ(narrow[0], wide[0]);
+  CHECK_EQ(narrow[1], wide[1]);
+  model.widen(LinearModel::most_features + 1);
+  CHECK(!model.is_kept());
+}
+
+CASE("logarithms and powers are those of the library, nearly") {
+  for (const double x : {0.003, 0.4999, 0.7071, 1.0, 3.0, 1e-15}) {
+    CHECK(is_near(log2_of(x), std::log2(x), 1e-8));
+    for (const std::uint8_t quarters : sharpnesses)
+      CHECK(is_near(sharpened(x, quarters) / std::pow(x, 0.25 * quarters), 1.0, 1e-12));
+  }
+}
+
+int main() { return check::run_all(); }

@@ -1,0 +1,365 @@
+#include "vote/mixture.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "distance/metric.hpp"
+
+namespace boundary_forest {
+namespace {
+
+constexpr double local_slack = 0.25;         // of the labels' range, beyond which no expert goes
+constexpr double linear_slack = 1.0;         // the same for the linear model
+constexpr double equal_pull = 0.001;         // towards equal weights, per row and output
+constexpr double fewest_judged = 20.0;       // rows that weights are fitted to
+constexpr double fewest_calibrated = 100.0;  // rows judged, of which half choose the sharpness
+constexpr std::size_t n_sweeps = 1000;
+
+constexpr std::size_t n_products = n_experts * (n_experts + 1) / 2;
+
+double product(std::span<const double> products, std::size_t k, std::size_t l) {
+  return k < l ? products[l * (l + 1) / 2 + k] : products[k * (k + 1) / 2 + l];
+}
+
+using Active = std::array<bool, n_experts>;
+
+// The w >= 0 with sum 1 that has the least w' Q w, by descent along one coordinate after the other: v has
+// the least v' Q v / 2 - sum(v), and w is in proportion to it.
+std::vector<double> least_squares(std::span<const double> products, double pull,
+                                  const Active& active) {
+  std::vector<double> v(n_experts, 0.0);
+  bool changes = true;
+  for (std::size_t sweep = 0; sweep < n_sweeps && changes; ++sweep) {
+    changes = false;
+    for (std::size_t k = 0; k < n_experts; ++k) {
+      if (!active[k]) continue;
+      double gradient = 1.0;
+      for (std::size_t l = 0; l < n_experts; ++l)
+        if (l != k) gradient -= product(products, k, l) * v[l];
+      const double best = std::max(0.0, gradient / (product(products, k, k) + pull));
+      changes = changes || best != v[k];
+      v[k] = best;
+    }
+  }
+  double sum = 0.0;
+  for (const double x : v) sum += x;
+  for (double& x : v) x /= sum;
+  return v;
+}
+
+// None if there are too few rows, or errors that are too large to compare.
+std::vector<double> fitted_weights(std::span<const double> products, double n, bool has_linear,
+                                   double n_outputs) {
+  if (n < fewest_judged) return {};
+  std::vector<double> mean(products.begin(), products.end());
+  for (double& x : mean) {
+    x /= n * n_outputs;
+    if (!std::isfinite(x)) return {};
+  }
+  Active active;
+  active.fill(true);
+  active[linear_expert] = has_linear;
+  while (true) {
+    std::vector<double> weights = least_squares(mean, equal_pull, active);
+    std::size_t n_left = 0;
+    for (std::size_t k = 0; k < n_experts; ++k) n_left += weights[k] > 0.0;
+    if (n_left <= most_active) return weights;
+    // Those that have no weight, or the one with the least.
+    std::size_t least = n_experts;
+    for (std::size_t k = 0; k < n_experts; ++k) {
+      active[k] = weights[k] > 0.0;
+      if (active[k] && (least == n_experts || weights[k] < weights[least])) least = k;
+    }
+    active[least] = false;
+  }
+}
+
+}  // namespace
+
+void begin_mixture(const Params& params, MixtureState& mixture) {
+  if (!params.mixes()) return;
+  mixture.weights.assign(n_experts, 0.0);
+  mixture.weights[0] = 1.0;
+  mixture.products.assign(n_products, 0.0);
+  if (params.estimator == Estimator::shepard_vote)
+    mixture.losses.assign(n_sharpnesses, 0.0);
+  else
+    mixture.units.assign(params.label_length, 0.0);
+}
+
+void MixtureState::add_row(std::span<const double> row, const double* label, bool votes,
+                           double sign) {
+  const std::uint32_t place = votes ? classes.add(static_cast<std::uint32_t>(*label)) : 0;
+  if (linear.is_stopped()) return;
+  if (!linear.is_kept())
+    linear.begin(row, votes ? std::span<const double>() : std::span(label, units.size()));
+  if (!linear.is_kept()) return;
+  if (!votes) return linear.add_label(row, label, sign);
+  linear.add_outputs(classes.size());
+  if (place < linear.n_outputs()) linear.add_class(row, place, sign);
+}
+
+void MixtureState::begin_trial(const Spread& spread, bool votes) {
+  linear.solve();
+  drop_lost_model();
+  for (std::size_t j = 0; !votes && j < units.size(); ++j) {
+    const double variance = spread.variance(j);
+    units[j] = variance > 0.0 && std::isfinite(variance) ? 1.0 / std::sqrt(variance) : 0.0;
+  }
+  n_judged = 0.0;
+  std::ranges::fill(products, 0.0);
+  std::ranges::fill(losses, 0.0);
+  next_weights.clear();
+}
+
+void MixtureState::look_ahead() {
+  next_weights = fitted_weights(products, n_judged, linear.is_solved(),
+                                static_cast<double>(std::max<std::size_t>(units.size(), 1)));
+}
+
+void MixtureState::decide() {
+  const bool was_solved = linear.is_solved();
+  if (!losses.empty() && !next_weights.empty() && n_judged >= fewest_calibrated) {
+    const auto least = std::ranges::min_element(losses);
+    sharpness = sharpnesses[least - losses.begin()];
+  }
+  look_ahead();
+  linear.solve();
+  if (was_solved && !linear.is_solved()) look_ahead();
+  if (!next_weights.empty()) weights = next_weights;
+  next_weights.clear();
+  drop_lost_model();
+  n_judged = 0.0;
+  std::ranges::fill(products, 0.0);
+  std::ranges::fill(losses, 0.0);
+}
+
+void MixtureState::drop_lost_model() {
+  if (linear.is_solved()) return;
+  if (!next_weights.empty() && next_weights[linear_expert] > 0.0) next_weights.clear();
+  if (weights[linear_expert] == 0.0) return;
+  std::ranges::fill(weights, 0.0);
+  weights[0] = 1.0;
+}
+
+void RowMixture::begin(const Position& query, std::span<const Leaf> v) {
+  query_ = query;
+  fit_.begin(query, v);
+  labels_.clear();
+  for (const Slot slot : fit_.ends()) labels_.push_back(store_.label(slot));
+  linear_.clear();
+  if (votes_) {
+    classes_.clear();
+    column_of_.clear();
+    for (const double* label : labels_) {
+      const auto code = static_cast<std::uint32_t>(*label);
+      const auto at = std::find(classes_.begin(), classes_.end(), code) - classes_.begin();
+      if (at == std::ssize(classes_)) classes_.push_back(code);
+      column_of_.push_back(static_cast<std::uint32_t>(at));
+    }
+    n_columns_ = classes_.size();
+    const bool all_one = n_columns_ == 1;
+    lowest_.assign(n_columns_, all_one ? 1.0 : 0.0 - local_slack);
+    highest_.assign(n_columns_, all_one ? 1.0 : 1.0 + local_slack);
+  } else {
+    n_columns_ = store_.label_length();
+    lowest_.assign(labels_[0], labels_[0] + n_columns_);
+    highest_ = lowest_;
+    for (const double* label : labels_)
+      for (std::size_t j = 0; j < n_columns_; ++j) {
+        lowest_[j] = std::min(lowest_[j], label[j]);
+        highest_[j] = std::max(highest_[j], label[j]);
+      }
+  }
+  answers_.resize(n_experts * n_columns_);
+}
+
+void RowMixture::answer_local(std::size_t expert) {
+  const std::span<double> out(answer(expert), n_columns_);
+  if (votes_ && n_columns_ == 1) {  // as clipping would have it
+    out[0] = 1.0;
+    return;
+  }
+  const std::span<const double> coefficients = fit_.coefficients(experts[expert]);
+  std::ranges::fill(out, 0.0);
+  if (votes_) {
+    for (std::size_t i = 0; i < coefficients.size(); ++i) out[column_of_[i]] += coefficients[i];
+    for (double& x : out) x = std::clamp(x, 0.0 - local_slack, 1.0 + local_slack);
+    return;
+  }
+  for (std::size_t i = 0; i < coefficients.size(); ++i)
+    for (std::size_t j = 0; j < n_columns_; ++j) out[j] += coefficients[i] * labels_[i][j];
+  for (std::size_t j = 0; j < n_columns_; ++j) {
+    if (!std::isfinite(out[j]))
+      out[j] =
+          large_mean(labels_, fit_.counts(), static_cast<double>(fit_.end_of_tree().size()), j);
+    const double slack = local_slack * (highest_[j] - lowest_[j]);
+    out[j] = std::clamp(out[j], lowest_[j] - slack, highest_[j] + slack);
+  }
+}
+
+void RowMixture::answer_linear() {
+  if (!mixture_.linear.is_solved()) return;
+  row_.resize(store_.n_features());
+  to_doubles(query_, row_.size(), row_.data());
+  mixture_.linear.answer(row_, linear_);
+  for (std::size_t j = 0; j < linear_.size(); ++j) {
+    double& x = linear_[j];
+    if (votes_) {
+      x = std::isfinite(x) ? std::clamp(x, 0.0 - local_slack, 1.0 + local_slack) : 0.0;
+      continue;
+    }
+    const double slack = linear_slack * (highest_[j] - lowest_[j]);
+    x = std::isfinite(x) ? std::clamp(x, lowest_[j] - slack, highest_[j] + slack) : lowest_[j];
+  }
+}
+
+void RowMixture::answer_all(std::span<const double> weights) {
+  for (std::size_t k = 0; k < linear_expert; ++k)
+    if (weights.empty() || weights[k] > 0.0) answer_local(k);
+  if (weights.empty() || weights[linear_expert] > 0.0) answer_linear();
+}
+
+void RowMixture::label(std::span<double> out) {
+  answer_all(mixture_.weights);
+  std::ranges::fill(out, 0.0);
+  for (std::size_t k = 0; k < n_experts; ++k) {
+    const double weight = mixture_.weights[k];
+    if (!(weight > 0.0)) continue;
+    const double* of_k = k == linear_expert ? linear_.data() : answer(k);
+    for (std::size_t j = 0; j < out.size(); ++j) out[j] += weight * of_k[j];
+  }
+  for (std::size_t j = 0; j < out.size(); ++j)
+    if (!std::isfinite(out[j]))
+      out[j] =
+          large_mean(labels_, fit_.counts(), static_cast<double>(fit_.end_of_tree().size()), j);
+}
+
+// Shares of the classes of the ends, then of those that the linear model names.
+void RowMixture::mix_shares(std::span<const double> weights, const ClassOrder& seen, Ranks ranks) {
+  shares_.clear();
+  is_listed_.assign(seen.size(), 0);
+  const double of_linear = weights[linear_expert];
+  const auto list = [&](std::uint32_t code, std::uint32_t place, double share) {
+    if (place != nothing && place < linear_.size() && of_linear > 0.0)
+      share += of_linear * linear_[place];
+    if (place != nothing) is_listed_[place] = 1;
+    if (rank_of(code, ranks) != no_rank) shares_.push_back({code, std::max(share, 0.0)});
+  };
+  for (std::size_t c = 0; c < n_columns_; ++c) {
+    double share = 0.0;
+    for (std::size_t k = 0; k < linear_expert; ++k)
+      if (weights[k] > 0.0) share += weights[k] * answer(k)[c];
+    list(classes_[c], seen.find(classes_[c]), share);
+  }
+  for (std::uint32_t place = 0; of_linear > 0.0 && place < linear_.size(); ++place)
+    if (place < seen.size() && !is_listed_[place]) list(seen.codes()[place], place, 0.0);
+  double sum = 0.0;
+  for (const Vote& vote : shares_) sum += vote.share;
+  for (Vote& vote : shares_)
+    vote.share = sum > 0.0 ? vote.share / sum : 1.0 / static_cast<double>(shares_.size());
+}
+
+std::span<const Vote> RowMixture::probabilities(const ClassOrder& seen, Ranks ranks,
+                                                const ClassWeights& classes) {
+  answer_all(mixture_.weights);
+  mix_shares(mixture_.weights, seen, ranks);
+  double sum = 0.0;
+  for (Vote& vote : shares_) {
+    vote.share = sharpened(vote.share + added_share, mixture_.sharpness);
+    if (classes.any()) vote.share *= classes.of(vote.code);
+    sum += vote.share;
+  }
+  const double least = sharpened(added_share, mixture_.sharpness);
+  for (std::size_t place = 0; place < seen.size(); ++place) {
+    const std::uint32_t code = seen.codes()[place];
+    if (is_listed_[place] || rank_of(code, ranks) == no_rank) continue;
+    shares_.push_back({code, classes.any() ? least * classes.of(code) : least});
+    sum += shares_.back().share;
+  }
+  for (Vote& vote : shares_) vote.share /= sum;
+  return shares_;
+}
+
+void RowMixture::tree_weights(std::span<double> out) {
+  std::ranges::fill(out, 0.0);
+  for (std::size_t k = 0; k < linear_expert; ++k) {
+    const double weight = mixture_.weights[k];
+    if (!(weight > 0.0)) continue;
+    const std::span<const double> coefficients = fit_.coefficients(experts[k]);
+    for (std::size_t t = 0; t < out.size(); ++t) {
+      const std::uint32_t end = fit_.end_of_tree()[t];
+      out[t] += weight * (coefficients[end] / fit_.counts()[end]);
+    }
+  }
+}
+
+void RowMixture::judge(const double* label, Arrival a, Arrival middle, const ClassOrder& seen,
+                       MixtureState& trial) {
+  answer_all({});
+  std::array<double, n_experts> errors;
+  const auto add = [&] {
+    double* at = trial.products.data();
+    for (std::size_t k = 0; k < n_experts; ++k)
+      for (std::size_t l = 0; l <= k; ++l) *at++ += errors[k] * errors[l];
+  };
+  if (!votes_)
+    for (std::size_t j = 0; j < n_columns_; ++j) {
+      for (std::size_t k = 0; k < linear_expert; ++k)
+        errors[k] = (answer(k)[j] - label[j]) * trial.units[j];
+      errors[linear_expert] = linear_.empty() ? 0.0 : (linear_[j] - label[j]) * trial.units[j];
+      add();
+    }
+  else {
+    const auto code = static_cast<std::uint32_t>(*label);
+    if (a >= middle && trial.next_weights.empty()) trial.look_ahead();
+    if (!trial.next_weights.empty() && seen.find(code) != nothing)
+      judge_sharpness(code, seen, trial);
+    const auto linear_of = [&](std::uint32_t of) {
+      const std::uint32_t place = seen.find(of);
+      return place != nothing && place < linear_.size() ? linear_[place] : 0.0;
+    };
+    const double has_linear = linear_.empty() ? 0.0 : 1.0;
+    for (std::size_t c = 0; c < n_columns_; ++c) {
+      const double truth = classes_[c] == code ? 1.0 : 0.0;
+      for (std::size_t k = 0; k < linear_expert; ++k) errors[k] = answer(k)[c] - truth;
+      errors[linear_expert] = has_linear * (linear_of(classes_[c]) - truth);
+      add();
+    }
+    const bool is_named = std::ranges::find(classes_, code) != classes_.end();
+    if (!is_named) {
+      errors.fill(-1.0);
+      errors[linear_expert] = has_linear * (linear_of(code) - 1.0);
+      add();
+    }
+    for (std::uint32_t place = 0; place < linear_.size() && place < seen.size(); ++place) {
+      const std::uint32_t of = seen.codes()[place];
+      if (of != code && std::ranges::find(classes_, of) == classes_.end())
+        trial.products.back() += linear_[place] * linear_[place];
+    }
+  }
+  trial.n_judged += 1.0;
+}
+
+// What each sharpness would have lost, by the weights so far.
+void RowMixture::judge_sharpness(std::uint32_t code, const ClassOrder& seen, MixtureState& trial) {
+  mix_shares(trial.next_weights, seen, {});
+  double true_share = 0.0;
+  std::array<double, n_sharpnesses> sums = {};
+  const auto add = [&](double share, double times) {
+    for (std::size_t s = 0; s < n_sharpnesses; ++s)
+      sums[s] += times * sharpened(share + added_share, sharpnesses[s]);
+  };
+  for (const Vote& vote : shares_) {
+    if (vote.code == code) true_share = vote.share;
+    add(vote.share, 1.0);
+  }
+  const auto n_listed = std::ranges::count(is_listed_, 1);
+  add(0.0, static_cast<double>(std::ssize(is_listed_) - n_listed));
+  const double log = log2_of(true_share + added_share);
+  for (std::size_t s = 0; s < n_sharpnesses; ++s)
+    trial.losses[s] += log2_of(sums[s]) - 0.25 * sharpnesses[s] * log;
+}
+
+}  // namespace boundary_forest

@@ -1,0 +1,130 @@
+// weights="mixture", beyond the paper: what the experts of experts.hpp answer, mixed with weights that are
+// fitted to rows before they are learned.
+//
+// Before each decision up to 500 rows are judged: the products of the experts' errors are summed, and at the
+// decision non-negative weights that sum to 1 follow from them, pulled a little towards equal ones. At most
+// four experts keep a weight. Half-way, weights from the rows so far serve to judge how sharp probabilities
+// should be, on the rest of the rows (calibration.hpp).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/types.hpp"
+#include "distance/label_metric.hpp"
+#include "store/example_store.hpp"
+#include "tree/nearest.hpp"
+#include "vote/calibration.hpp"
+#include "vote/combine.hpp"
+#include "vote/experts.hpp"
+#include "vote/linear_model.hpp"
+#include "vote/local_fit.hpp"
+
+namespace boundary_forest {
+
+// Classes in order of their first example: sums over classes run in this order, because codes may depend on
+// more than the examples.
+class ClassOrder {
+ public:
+  std::span<const std::uint32_t> codes() const { return codes_; }
+  std::size_t size() const { return codes_.size(); }
+  // Its place; `nothing` if there was no example yet.
+  std::uint32_t find(std::uint32_t code) const {
+    return code < places_.size() ? places_[code] : nothing;
+  }
+  std::uint32_t add(std::uint32_t code) {
+    if (places_.size() <= code) places_.resize(code + 1, nothing);
+    if (places_[code] == nothing) {
+      places_[code] = static_cast<std::uint32_t>(codes_.size());
+      codes_.push_back(code);
+    }
+    return places_[code];
+  }
+
+ private:
+  std::vector<std::uint32_t> codes_;
+  std::vector<std::uint32_t> places_;  // by code
+};
+
+struct MixtureState {
+  std::vector<double> weights;  // of the experts; they sum to 1. None if nothing is mixed
+  std::uint8_t sharpness = first_sharpness;
+  ClassOrder classes;
+  LinearModel linear;
+  // Of the rows that were judged since the last decision.
+  double n_judged = 0.0;
+  std::vector<double> units;     // 1 / deviation of each output, as the trial began; not of classes
+  std::vector<double> products;  // of the errors of experts k and l <= k
+  std::vector<double> next_weights;  // from the first half of them; none before that
+  std::vector<double> losses;        // of each of the sharpnesses, in bits
+
+  bool is_mixed() const { return !weights.empty(); }
+  void add_row(std::span<const double> row, const double* label, bool votes, double sign = 1.0);
+  void begin_trial(const Spread& spread, bool votes);
+  void decide();
+  // Fits next_weights.
+  void look_ahead();
+  // If there is no linear model any more, and it had a weight: as before the first decision.
+  void drop_lost_model();
+  void widen(std::size_t n_features) {
+    linear.widen(n_features);
+    drop_lost_model();
+  }
+};
+
+// As a forest begins that has learned nothing.
+void begin_mixture(const Params& params, MixtureState& mixture);
+
+// One row at a time; what is computed for a row lasts until the next.
+class RowMixture {
+ public:
+  RowMixture(const ExampleStore& store, std::span<const double> scales, const MixtureState& mixture,
+             bool votes)
+      : store_(store), fit_(store, scales), mixture_(mixture), votes_(votes) {}
+
+  // The trees end at v.
+  void begin(const Position& query, std::span<const Leaf> v);
+
+  // The mean label, by the weights in use.
+  void label(std::span<double> out);
+  // The probability of each class that `seen` has and that has a rank.
+  std::span<const Vote> probabilities(const ClassOrder& seen, Ranks ranks,
+                                      const ClassWeights& classes);
+  // What each tree's example is multiplied by in the answer; the linear model has the rest.
+  void tree_weights(std::span<double> out);
+
+  // Adds the errors of all experts to those of `trial`, which is the state that this refers to. The second
+  // half of the trial begins with arrival number `middle`.
+  void judge(const double* label, Arrival a, Arrival middle, const ClassOrder& seen,
+             MixtureState& trial);
+
+ private:
+  void answer_local(std::size_t expert);
+  void answer_linear();
+  void answer_all(std::span<const double> weights);
+  void mix_shares(std::span<const double> weights, const ClassOrder& seen, Ranks ranks);
+  void judge_sharpness(std::uint32_t code, const ClassOrder& seen, MixtureState& trial);
+  double* answer(std::size_t expert) { return answers_.data() + expert * n_columns_; }
+
+  const ExampleStore& store_;
+  LocalFit fit_;
+  const MixtureState& mixture_;
+  const bool votes_;
+  Position query_{};
+  std::vector<std::uint32_t> classes_;    // that the ends have, in order of appearance
+  std::vector<std::uint32_t> column_of_;  // of each end's class
+  std::vector<const double*> labels_;     // of the ends
+  std::vector<double> lowest_;            // of their labels, by output
+  std::vector<double> highest_;
+  std::size_t n_columns_ = 0;    // classes of the ends, or outputs
+  std::vector<double> answers_;  // experts x columns
+  std::vector<double> linear_;   // by output of the model
+  std::vector<double> row_;
+  std::vector<Vote> shares_;
+  std::vector<char> is_listed_;  // of each class of `seen`: among the shares
+};
+
+}  // namespace boundary_forest

@@ -1,0 +1,30 @@
+// The state of a mixture as plain arrays: what is saved, copied and hashed.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/types.hpp"
+#include "vote/mixture.hpp"
+
+namespace boundary_forest {
+
+struct MixtureArrays {
+  std::vector<double> weights;         // of the experts, then the sharpness; none: nothing is mixed
+  std::vector<double> trial;           // rows judged, units, products, losses, next weights
+  std::vector<std::uint32_t> classes;  // codes in order of their first example
+  // n, origin, origin of labels, sums, products, sums of labels, cross products: see LinearModel. None if
+  // there is no model.
+  std::vector<double> linear_sums;
+  std::vector<double> linear_model;  // for each output its intercept, then its coefficients
+};
+
+MixtureArrays arrays_of(const MixtureState& mixture);
+
+// Throws std::invalid_argument if these could not have come about in a forest that has seen so many rows
+// of so many classes.
+MixtureState mixture_of(const MixtureArrays& arrays, const Params& params, std::uint64_t seen,
+                        std::uint32_t n_classes);
+
+}  // namespace boundary_forest

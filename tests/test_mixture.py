@@ -1,0 +1,168 @@
+"""``weights="mixture"``: accuracy, probabilities, and everything that a state goes through."""
+
+from __future__ import annotations
+
+import pickle
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, make_friedman1
+
+from boundary_forest import BoundaryForestClassifier, BoundaryForestRegressor, load
+
+pytestmark = pytest.mark.kernels
+
+
+def classifier(**parameters):
+    return BoundaryForestClassifier.for_tables(
+        **{"n_estimators": 30, "random_state": 0, "weights": "mixture", **parameters}
+    )
+
+
+def regressor(**parameters):
+    return BoundaryForestRegressor.for_tables(
+        **{"n_estimators": 30, "random_state": 0, "weights": "mixture", **parameters}
+    )
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(X))
+    return X[order], np.array([f"digit {label}" for label in y])[order]
+
+
+@pytest.fixture(scope="module")
+def friedman():
+    return make_friedman1(1500, random_state=0)
+
+
+@pytest.fixture(params=["classes", "targets", "outputs"])
+def task(request, digits, friedman):
+    if request.param == "classes":
+        return classifier, digits[0][:700], digits[1][:700], digits[0][700:750]
+    X, y = friedman
+    y = y if request.param == "targets" else np.column_stack([y, X[:, 0], -y])
+    return regressor, X[:700], y[:700], X[700:750]
+
+
+def answered(forest, X):
+    return getattr(forest, "predict_proba", forest.predict)(X)
+
+
+def test_a_mixture_has_at_most_four_experts_whose_weights_sum_to_one(task):
+    make, X, y, _ = task
+    assert make().fit(X[:80], y[:80]).mixture_ == {"shepard(power=1)": 1.0}
+    weights = make().fit(X, y).mixture_
+    assert 1 <= len(weights) <= 4
+    assert sum(weights.values()) == pytest.approx(1)
+    assert min(weights.values()) > 0
+
+
+def test_other_votes_have_no_mixture(digits):
+    assert classifier(weights="auto").fit(digits[0][:300], digits[1][:300]).mixture_ == {}
+
+
+def test_a_mixture_of_a_smooth_target_has_half_the_error(friedman):
+    """1 - R2: 0.113 by votes, 0.022 by the mixture."""
+    X, y = friedman
+    errors = {
+        weights: 1 - regressor(weights=weights).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:])
+        for weights in ("auto", "mixture")
+    }
+    assert errors["mixture"] < 0.5 * errors["auto"]
+
+
+def test_probabilities_are_calibrated_and_none_is_0(digits):
+    X, y = digits
+    forest = classifier().fit(X[:1300], y[:1300])
+    P = forest.predict_proba(X[1300:])
+    assert P.min() > 0
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    assert (forest.classes_[P.argmax(axis=1)] == forest.predict(X[1300:])).all()
+    voted = classifier(weights="auto").fit(X[:1300], y[:1300]).predict_proba(X[1300:])
+    truth = np.searchsorted(forest.classes_, y[1300:])
+    losses = [-np.log(np.maximum(p[np.arange(len(p)), truth], 1e-9)).mean() for p in (P, voted)]
+    assert losses[0] < 0.6 * losses[1]
+
+
+def test_a_rare_class_gets_more_of_a_mixture_with_its_weight(digits):
+    X, y = digits
+    rare = y == "digit 8"
+    plain = classifier().fit(X[:1000], rare[:1000]).predict_proba(X[1000:])[:, 1]
+    weighed = classifier(class_weight={True: 20.0}).fit(X[:1000], rare[:1000])
+    odds = plain / (1 - plain) * 20
+    np.testing.assert_allclose(weighed.predict_proba(X[1000:])[:, 1], odds / (1 + odds))
+
+
+def test_batches_and_threads_do_not_matter(task):
+    make, X, y, queries = task
+    whole = make(shuffle=False).fit(X, y)
+    parts = make(n_jobs=2)
+    for begin, end in [(0, 1), (1, 124), (124, 126), (126, 390), (390, 555), (555, 700)]:
+        parts.partial_fit(X[begin:end], y[begin:end])
+    assert parts.fingerprint() == whole.fingerprint()
+    assert (answered(parts, queries) == answered(whole, queries)).all()
+
+
+def test_predictions_before_learning_are_those_of_the_rows_before(task):
+    make, X, y, _ = task
+    forest = make().partial_fit(X[:400], y[:400])
+    one, many = deepcopy(forest), deepcopy(forest)
+    expected = []
+    for i in range(400, 520):
+        expected.append(one.predict(X[i : i + 1])[0])
+        one.partial_fit(X[i : i + 1], y[i : i + 1])
+    assert (many.predict_then_learn(X[400:520], y[400:520]) == expected).all()
+    assert many.fingerprint() == one.fingerprint()
+
+
+def test_saved_and_copied_forests_go_on_alike(task, tmp_path):
+    make, X, y, queries = task
+    whole = make(shuffle=False).fit(X, y)
+    for cut in (60, 200, 460, 650):  # within and outside trials
+        forest = make().partial_fit(X[:cut], y[:cut])
+        forest.save(tmp_path / "model")
+        for again in (
+            load(tmp_path / "model"), load(tmp_path / "model", mmap=True), deepcopy(forest),
+            pickle.loads(pickle.dumps(forest)),
+        ):  # fmt: skip
+            again.partial_fit(X[cut:], y[cut:])
+            assert again.fingerprint() == whole.fingerprint()
+            assert (answered(again, queries) == answered(whole, queries)).all()
+
+
+def test_the_order_in_which_classes_were_declared_does_not_matter(digits):
+    X, y = digits
+    plain = classifier().partial_fit(X[:600], y[:600])
+    declared = classifier().partial_fit(X[:600], y[:600], classes=np.unique(y)[::-1])
+    assert declared.fingerprint() == plain.fingerprint()
+    assert (declared.predict_proba(X[600:700]) == plain.predict_proba(X[600:700])).all()
+
+
+def test_many_features_and_classes_are_mixed_without_a_linear_model():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 210)), rng.integers(0, 150, size=600)
+    assert "linear" not in classifier().fit(X, y > 75).mixture_
+    forest = classifier().fit(X[:, :3], y)
+    assert "linear" not in forest.mixture_
+    assert forest.predict_proba(X[:5, :3]).shape == (5, len(np.unique(y)))
+
+
+def test_huge_targets_and_features_stay_finite(friedman):
+    X, y = friedman
+    for factor in (1e150, 1e300):
+        assert np.isfinite(regressor().fit(X[:600] * 1e100, y[:600] * factor).predict(X[:50])).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"metric": "manhattan", "feature_weights": None}, "requires metric='euclidean'"),
+        ({"forgetting": "auto"}, "requires forgetting=None"),
+    ],
+)
+def test_what_a_mixture_cannot_do_is_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        classifier(**parameters).fit([[0.0], [1.0]], [0, 1])
