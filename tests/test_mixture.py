@@ -10,6 +10,7 @@ import pytest
 from sklearn.datasets import load_digits, make_friedman1
 
 from boundary_forest import BoundaryForestClassifier, BoundaryForestRegressor, load
+from boundary_forest.estimators.fitted import new_engine
 
 pytestmark = pytest.mark.kernels
 
@@ -166,3 +167,51 @@ def test_huge_targets_and_features_stay_finite(friedman):
 def test_what_a_mixture_cannot_do_is_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
         classifier(**parameters).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_an_explanation_shows_the_mixture_and_the_prediction(task):
+    make, X, y, queries = task
+    forest = make().fit(X, y)
+    explained = forest.explain(queries[0])
+    assert dict(explained.mixture) == forest.mixture_ == explained.to_dict()["mixture"]
+    linear = forest.mixture_.get("linear", 0.0)
+    assert sum(example.share for example in explained.examples) == pytest.approx(1 - linear)
+    np.testing.assert_array_equal(explained.answer, forest.predict(queries[:1])[0])
+    assert "mixture of " in str(explained)
+    if make is classifier:
+        P = forest.predict_proba(queries[:1])[0]
+        shown = {share.label: share.share for share in explained.shares}
+        assert [shown[label] for label in forest.classes_] == P.tolist()
+
+
+def test_forgotten_rows_leave_the_linear_model(friedman):
+    X, y = friedman
+    forest = regressor(shuffle=False).fit(X[:300], y[:300], ids=np.arange(300))
+    forest.forget(np.arange(50))
+    again = regressor().partial_fit(X[50:300], y[50:300], ids=np.arange(50, 300))
+    sums = [model.fitted.engine.snapshot().state()["linear_sums"] for model in (forest, again)]
+    assert sums[0][0] == sums[1][0] == 250
+    assert not np.isin(X[:50], sums[0]).any()
+
+
+def test_a_forgotten_class_has_no_probability_left(digits):
+    X, y = digits
+    forest = classifier(shuffle=False).fit(X[:400], y[:400], ids=np.arange(400))
+    forest.forget(np.flatnonzero(y[:400] == "digit 3"))
+    P = forest.predict_proba(X[400:450])
+    assert "digit 3" not in forest.classes_
+    assert P.shape[1] == 9
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("field", ["mixture_weights", "mixture_trial", "class_order"])
+@pytest.mark.parametrize("change", ["shorter", "invalid", "absent"])
+def test_a_damaged_state_is_refused(digits, field, change):
+    forest = classifier().fit(digits[0][:300], digits[1][:300])
+    state = forest.fitted.engine.snapshot().state()
+    values = state[field].copy()
+    values[0] = 1000 if field == "class_order" else -1
+    state[field] = {"invalid": values, "shorter": state[field][:-1], "absent": values[:0]}[change]
+    engine = new_engine(forest.fitted.settings, forest.fitted.labels)
+    with pytest.raises(ValueError, match="inconsistent state"):
+        engine.restore(state)

@@ -81,8 +81,8 @@ def assert_same(engine, oracle, case):
     units = [] if mixture.votes else mixture.units.tolist()
     losses = mixture.losses if mixture.votes else []
     assert state["mixture_trial"].tolist() == [
-        mixture.n_judged, *units, *mixture.products[below].tolist(), *losses,
-        *(mixture.next_weights or []),
+        mixture.n_judged, mixture.is_calibrating, *units, *mixture.products[below].tolist(),
+        *losses,
     ]  # fmt: skip
     linear = mixture.linear
     D = case["X"].shape[1]

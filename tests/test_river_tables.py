@@ -56,11 +56,15 @@ def test_for_tables_sets_what_it_sets_in_the_estimators(kind):
 
 @CLASSES
 @pytest.mark.parametrize("width", [6, 18])
-def test_a_model_is_the_estimator_of_the_same_setting(kind, width):
+@pytest.mark.parametrize("weights", ["auto", "mixture"])
+def test_a_model_is_the_estimator_of_the_same_setting(kind, width, weights):
     X, y = stream(width=width)
-    model = learned(kind.for_tables(seed=3, n_estimators=20), X, y)
-    twin = getattr(boundary_forest, kind.__name__).for_tables(random_state=3, n_estimators=20)
+    same = {"n_estimators": 20, "weights": weights}
+    model = learned(kind.for_tables(seed=3, **same), X, y)
+    twin = getattr(boundary_forest, kind.__name__).for_tables(random_state=3, **same)
     twin.partial_fit(X, y)
+    assert model.mixture_ == twin.mixture_
+    assert bool(twin.mixture_) == (weights == "mixture")
     queries, _ = stream(100, width, seed=1)
     assert [model.predict_one(x) for x in dicts(queries)] == twin.predict(queries).tolist()
     assert list(model.feature_weights_.values()) == twin.feature_weights_.tolist()
@@ -99,10 +103,12 @@ def test_a_feature_that_appears_later_is_weighed_like_the_others(many):
     assert wrong < 20  # seen: 2
 
 
-def test_features_that_appear_one_by_one_give_what_learn_many_gives():
+@pytest.mark.parametrize("weights", ["auto", "mixture"])
+def test_features_that_appear_one_by_one_give_what_learn_many_gives(weights):
     X, y = stream(600)
     frame = pd.DataFrame(dicts(X))
-    one, many = (BoundaryForestClassifier.for_tables(seed=0, n_estimators=20) for _ in "12")
+    same = {"seed": 0, "n_estimators": 20, "weights": weights}
+    one, many = (BoundaryForestClassifier.for_tables(**same) for _ in "12")
     for rows, columns in ((slice(0, 300), 4), (slice(300, 600), 6)):
         learned(one, X[rows, :columns], y[rows])
         many.learn_many(frame.iloc[rows, :columns], pd.Series(y[rows]))

@@ -40,6 +40,7 @@ class Schedule {
         forgets_(params.forgets()),
         learns_weights_(params.has_learned_weights),
         tries_votes_(params.tries_votes() || params.mixes()),
+        mixes_(params.mixes()),
         longest_trial_(params.mixes() ? longest_mixture_trial : longest_trial) {}
 
   bool is_doubling(Arrival seen) const { return seen > 0 && doubling_after(seen - 1) == seen; }
@@ -65,10 +66,7 @@ class Schedule {
   bool begins_trial(Arrival seen) const {
     return tries_votes_ && !forgets_ && seen == trial_of(doubling_after(seen));
   }
-  Arrival middle_of_trial(Arrival seen) const {
-    const Arrival doubling = doubling_after(seen);
-    return doubling - (doubling - trial_of(doubling)) / 2;
-  }
+  bool is_middle_of_trial(Arrival seen) const { return mixes_ && seen == middle_of_trial(seen); }
   // Whether votes are judged at every arrival.
   bool judges() const { return tries_votes_ && forgets_; }
 
@@ -87,6 +85,7 @@ class Schedule {
     const Arrival doubling = doubling_after(seen);
     Arrival end = doubling;
     if (tries_votes_ && !forgets_ && seen < trial_of(doubling)) end = trial_of(doubling);
+    if (mixes_ && seen < middle_of_trial(seen)) end = std::min(end, middle_of_trial(seen));
     if (learns_weights_ && forgets_) end = std::min(end, (seen / period + 1) * period);
     if (const Arrival gap = growing_gap(seen); gap > 0) {
       const Arrival step = (seen - doubling / 2) / gap + 1;
@@ -110,6 +109,11 @@ class Schedule {
     return doubling - std::min(doubling / 2, longest_trial_);
   }
 
+  Arrival middle_of_trial(Arrival seen) const {
+    const Arrival doubling = doubling_after(seen);
+    return doubling - (doubling - trial_of(doubling)) / 2;
+  }
+
   // Arrivals from step to step, a 256th of those before the last doubling, but so few that the steps are
   // over before the next period; 0 if there was none.
   Arrival growing_gap(Arrival seen) const {
@@ -122,6 +126,7 @@ class Schedule {
   bool forgets_;
   bool learns_weights_;
   bool tries_votes_;
+  bool mixes_;
   Arrival longest_trial_;
 };
 

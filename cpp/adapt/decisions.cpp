@@ -39,6 +39,7 @@ void Decisions::decide(Arrival seen, const Spread& spread, std::span<const Learn
     else
       choose_rule(spread, params_, adaptation.votes);
   }
+  if (schedule_.is_middle_of_trial(seen)) adaptation.mixture.look_ahead();
   if (params_.mixes() && schedule_.begins_trial(seen))
     adaptation.mixture.begin_trial(spread, params_.estimator == Estimator::shepard_vote);
   if (const Arrival n_rows = schedule_.weights_from(seen); n_rows > 0)

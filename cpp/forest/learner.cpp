@@ -228,12 +228,10 @@ void Learner::judge_experts(Slot first, std::span<const Leaf> v) {
   Adaptation& adaptation = draft_.progress().adaptation;
   ClassOrder seen = adaptation.mixture.classes;
   RowMixture mixture(store, adaptation.settings->d->scales(), adaptation.mixture, setup_.votes());
-  const Arrival begin = draft_.progress().seen;
-  const Arrival middle = decisions_.schedule().middle_of_trial(begin);
   for (std::size_t y = 0; y * n_T < v.size(); ++y) {
     const Slot slot = first + static_cast<Slot>(y);
     mixture.begin({store.row(slot), store.element_type()}, v.subspan(y * n_T, n_T));
-    mixture.judge(store.label(slot), begin + y, middle, seen, adaptation.mixture);
+    mixture.judge(store.label(slot), seen, adaptation.mixture);
     if (setup_.votes()) seen.add(static_cast<std::uint32_t>(*store.label(slot)));
   }
 }

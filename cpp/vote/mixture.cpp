@@ -14,6 +14,7 @@ constexpr double linear_slack = 1.0;         // the same for the linear model
 constexpr double equal_pull = 0.001;         // towards equal weights, per row and output
 constexpr double fewest_judged = 20.0;       // rows that weights are fitted to
 constexpr double fewest_calibrated = 100.0;  // rows judged, of which half choose the sharpness
+constexpr double carried = 0.5;              // how much earlier rows count after a decision
 constexpr std::size_t n_sweeps = 1000;
 
 constexpr std::size_t n_products = n_experts * (n_experts + 1) / 2;
@@ -101,44 +102,43 @@ void MixtureState::add_row(std::span<const double> row, const double* label, boo
 }
 
 void MixtureState::begin_trial(const Spread& spread, bool votes) {
+  const bool was_solved = linear.is_solved();
   linear.solve();
   drop_lost_model();
   for (std::size_t j = 0; !votes && j < units.size(); ++j) {
     const double variance = spread.variance(j);
     units[j] = variance > 0.0 && std::isfinite(variance) ? 1.0 / std::sqrt(variance) : 0.0;
   }
-  n_judged = 0.0;
+  is_calibrating = false;
+  if (was_solved == linear.is_solved()) return;
+  n_judged = 0.0;  // of all experts, or of all but one
   std::ranges::fill(products, 0.0);
-  std::ranges::fill(losses, 0.0);
-  next_weights.clear();
 }
 
-void MixtureState::look_ahead() {
-  next_weights = fitted_weights(products, n_judged, linear.is_solved(),
-                                static_cast<double>(std::max<std::size_t>(units.size(), 1)));
+bool MixtureState::fit_weights() {
+  const std::vector<double> fitted =
+      fitted_weights(products, n_judged, linear.is_solved(),
+                     static_cast<double>(std::max<std::size_t>(units.size(), 1)));
+  if (!fitted.empty()) weights = fitted;
+  return !fitted.empty();
 }
+
+void MixtureState::look_ahead() { is_calibrating = fit_weights() && !losses.empty(); }
 
 void MixtureState::decide() {
-  const bool was_solved = linear.is_solved();
-  if (!losses.empty() && !next_weights.empty() && n_judged >= fewest_calibrated) {
-    const auto least = std::ranges::min_element(losses);
-    sharpness = sharpnesses[least - losses.begin()];
-  }
-  look_ahead();
+  if (is_calibrating && n_judged >= fewest_calibrated)
+    sharpness = sharpnesses[std::ranges::min_element(losses) - losses.begin()];
+  is_calibrating = false;
+  fit_weights();
   linear.solve();
-  if (was_solved && !linear.is_solved()) look_ahead();
-  if (!next_weights.empty()) weights = next_weights;
-  next_weights.clear();
   drop_lost_model();
-  n_judged = 0.0;
-  std::ranges::fill(products, 0.0);
-  std::ranges::fill(losses, 0.0);
+  n_judged *= carried;
+  for (double& x : products) x *= carried;
+  for (double& x : losses) x *= carried;
 }
 
 void MixtureState::drop_lost_model() {
-  if (linear.is_solved()) return;
-  if (!next_weights.empty() && next_weights[linear_expert] > 0.0) next_weights.clear();
-  if (weights[linear_expert] == 0.0) return;
+  if (linear.is_solved() || weights[linear_expert] == 0.0) return;
   std::ranges::fill(weights, 0.0);
   weights[0] = 1.0;
 }
@@ -295,8 +295,7 @@ void RowMixture::tree_weights(std::span<double> out) {
   }
 }
 
-void RowMixture::judge(const double* label, Arrival a, Arrival middle, const ClassOrder& seen,
-                       MixtureState& trial) {
+void RowMixture::judge(const double* label, const ClassOrder& seen, MixtureState& trial) {
   answer_all({});
   std::array<double, n_experts> errors;
   const auto add = [&] {
@@ -313,9 +312,7 @@ void RowMixture::judge(const double* label, Arrival a, Arrival middle, const Cla
     }
   else {
     const auto code = static_cast<std::uint32_t>(*label);
-    if (a >= middle && trial.next_weights.empty()) trial.look_ahead();
-    if (!trial.next_weights.empty() && seen.find(code) != nothing)
-      judge_sharpness(code, seen, trial);
+    if (trial.is_calibrating && seen.find(code) != nothing) judge_sharpness(code, seen, trial);
     const auto linear_of = [&](std::uint32_t of) {
       const std::uint32_t place = seen.find(of);
       return place != nothing && place < linear_.size() ? linear_[place] : 0.0;
@@ -342,9 +339,9 @@ void RowMixture::judge(const double* label, Arrival a, Arrival middle, const Cla
   trial.n_judged += 1.0;
 }
 
-// What each sharpness would have lost, by the weights so far.
+// What each sharpness would have lost.
 void RowMixture::judge_sharpness(std::uint32_t code, const ClassOrder& seen, MixtureState& trial) {
-  mix_shares(trial.next_weights, seen, {});
+  mix_shares(trial.weights, seen, {});
   double true_share = 0.0;
   std::array<double, n_sharpnesses> sums = {};
   const auto add = [&](double share, double times) {

@@ -1,10 +1,10 @@
 // weights="mixture", beyond the paper: what the experts of experts.hpp answer, mixed with weights that are
 // fitted to rows before they are learned.
 //
-// Before each decision up to 500 rows are judged: the products of the experts' errors are summed, and at the
-// decision non-negative weights that sum to 1 follow from them, pulled a little towards equal ones. At most
-// four experts keep a weight. Half-way, weights from the rows so far serve to judge how sharp probabilities
-// should be, on the rest of the rows (calibration.hpp).
+// Before each decision up to 500 rows are judged: the products of the experts' errors are summed, and half-way
+// and at the decision non-negative weights that sum to 1 follow from them, pulled a little towards equal ones.
+// At most four experts keep a weight. The sums of earlier rows count for half at each decision. On the second
+// half of the rows it is judged how sharp probabilities should be (calibration.hpp).
 #pragma once
 
 #include <array>
@@ -54,25 +54,28 @@ struct MixtureState {
   std::uint8_t sharpness = first_sharpness;
   ClassOrder classes;
   LinearModel linear;
-  // Of the rows that were judged since the last decision.
+  // Of the rows that were judged, of which those before the last decision count for half, and so on.
   double n_judged = 0.0;
   std::vector<double> units;     // 1 / deviation of each output, as the trial began; not of classes
   std::vector<double> products;  // of the errors of experts k and l <= k
-  std::vector<double> next_weights;  // from the first half of them; none before that
-  std::vector<double> losses;        // of each of the sharpnesses, in bits
+  std::vector<double> losses;    // of each of the sharpnesses, in bits
+  bool is_calibrating = false;   // in the second half of a trial
 
   bool is_mixed() const { return !weights.empty(); }
   void add_row(std::span<const double> row, const double* label, bool votes, double sign = 1.0);
   void begin_trial(const Spread& spread, bool votes);
-  void decide();
-  // Fits next_weights.
+  // Half-way: weights from the rows so far.
   void look_ahead();
+  void decide();
   // If there is no linear model any more, and it had a weight: as before the first decision.
   void drop_lost_model();
   void widen(std::size_t n_features) {
     linear.widen(n_features);
     drop_lost_model();
   }
+
+ private:
+  bool fit_weights();
 };
 
 // As a forest begins that has learned nothing.
@@ -96,10 +99,8 @@ class RowMixture {
   // What each tree's example is multiplied by in the answer; the linear model has the rest.
   void tree_weights(std::span<double> out);
 
-  // Adds the errors of all experts to those of `trial`, which is the state that this refers to. The second
-  // half of the trial begins with arrival number `middle`.
-  void judge(const double* label, Arrival a, Arrival middle, const ClassOrder& seen,
-             MixtureState& trial);
+  // Adds the errors of all experts to those of `trial`, which is the state that this refers to.
+  void judge(const double* label, const ClassOrder& seen, MixtureState& trial);
 
  private:
   void answer_local(std::size_t expert);

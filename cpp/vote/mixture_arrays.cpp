@@ -90,11 +90,10 @@ MixtureArrays arrays_of(const MixtureState& mixture) {
   if (!mixture.is_mixed()) return arrays;
   arrays.weights = mixture.weights;
   arrays.weights.push_back(mixture.sharpness);
-  arrays.trial = {mixture.n_judged};
+  arrays.trial = {mixture.n_judged, mixture.is_calibrating ? 1.0 : 0.0};
   append(arrays.trial, mixture.units);
   append(arrays.trial, mixture.products);
   append(arrays.trial, mixture.losses);
-  append(arrays.trial, mixture.next_weights);
   arrays.classes.assign(mixture.classes.codes().begin(), mixture.classes.codes().end());
   const LinearModel& linear = mixture.linear;
   if (!linear.is_kept()) return arrays;
@@ -129,19 +128,19 @@ MixtureState mixture_of(const MixtureArrays& arrays, const Params& params, std::
   require(std::ranges::find(sharpnesses, sharpness) != std::ranges::end(sharpnesses),
           "mixture_weights has an invalid sharpness");
   mixture.sharpness = static_cast<std::uint8_t>(sharpness);
-  const std::size_t fixed =
-      1 + mixture.units.size() + mixture.products.size() + mixture.losses.size();
-  require(arrays.trial.size() == fixed || arrays.trial.size() == fixed + n_experts,
+  require(arrays.trial.size() ==
+              2 + mixture.units.size() + mixture.products.size() + mixture.losses.size(),
           "mixture_trial has the wrong size");
   Reader trial(arrays.trial);
   mixture.n_judged = trial.next(1)[0];
-  require(mixture.n_judged >= 0.0 && mixture.n_judged <= static_cast<double>(seen),
+  const double is_calibrating = trial.next(1)[0];
+  require(mixture.n_judged >= 0.0 && mixture.n_judged <= static_cast<double>(seen) &&
+              (is_calibrating == 0.0 || (is_calibrating == 1.0 && votes)),
           "mixture_trial has an invalid number of rows");
+  mixture.is_calibrating = is_calibrating == 1.0;
   mixture.units = trial.next(mixture.units.size());
   mixture.products = trial.next(mixture.products.size());
   mixture.losses = trial.next(mixture.losses.size());
-  mixture.next_weights = trial.next(trial.n_left());
-  if (!mixture.next_weights.empty()) check_weights(mixture.next_weights);
   require(votes || arrays.classes.empty(), "class_order has classes, but labels are none");
   for (const std::uint32_t code : arrays.classes) {
     require(code < n_classes && mixture.classes.find(code) == nothing,
@@ -150,9 +149,8 @@ MixtureState mixture_of(const MixtureArrays& arrays, const Params& params, std::
   }
   mixture.linear = linear_of(arrays, params.n_features,
                              votes ? mixture.classes.size() : params.label_length, seen);
-  for (const std::vector<double>* some : {&mixture.weights, &mixture.next_weights})
-    require(some->empty() || (*some)[linear_expert] == 0.0 || mixture.linear.is_solved(),
-            "mixture_weights has a linear model that was not saved");
+  require(mixture.weights[linear_expert] == 0.0 || mixture.linear.is_solved(),
+          "mixture_weights has a linear model that was not saved");
   return mixture;
 }
 

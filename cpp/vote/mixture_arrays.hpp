@@ -12,7 +12,7 @@ namespace boundary_forest {
 
 struct MixtureArrays {
   std::vector<double> weights;         // of the experts, then the sharpness; none: nothing is mixed
-  std::vector<double> trial;           // rows judged, units, products, losses, next weights
+  std::vector<double> trial;           // rows judged, is_calibrating, units, products, losses
   std::vector<std::uint32_t> classes;  // codes in order of their first example
   // n, origin, origin of labels, sums, products, sums of labels, cross products: see LinearModel. None if
   // there is no model.

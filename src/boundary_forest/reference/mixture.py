@@ -32,6 +32,7 @@ LONGEST_TRIAL = 500
 LOCAL_SLACK, LINEAR_SLACK = 0.25, 1.0
 EQUAL_PULL = 0.001
 FEWEST_JUDGED, FEWEST_CALIBRATED = 20.0, 100.0
+CARRIED = 0.5
 SWEEPS = 1000
 ADDED_SHARE = 0.003
 SHARPNESSES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24)
@@ -146,7 +147,7 @@ class LocalFit:
 class LinearModel:
     def __init__(self) -> None:
         self.n = 0.0
-        self.origin: Row | None = None
+        self.origin: Any = None  # a row, from the first on
         self.coefficients: Row | None = None  # outputs x D
         self.intercepts: Row | None = None
 
@@ -306,13 +307,10 @@ class Mixture:
         self.classes: list[int] = []  # codes, in order of their first example
         self.linear = LinearModel()
         self.units = np.zeros(n_outputs)
-        self.clear()
-
-    def clear(self) -> None:
         self.n_judged = 0.0
         self.products = np.zeros((len(EXPERTS), len(EXPERTS)))
         self.losses = [0.0] * len(SHARPNESSES)
-        self.next_weights: list[float] | None = None
+        self.is_calibrating = False
 
     def add_row(self, x: Row, c: Row, sign: float = 1.0) -> None:
         row = x.astype(np.float64)
@@ -335,37 +333,41 @@ class Mixture:
             self.linear.add(row, indicator, sign)
 
     def begin_trial(self, variances: Row) -> None:
+        was_solved = self.linear.intercepts is not None
         self.linear.solve()
         self.drop_lost_model()
         if not self.votes:
             self.units = np.array(
                 [1.0 / math.sqrt(v) if 0 < v < math.inf else 0.0 for v in variances.tolist()]
             )
-        self.clear()
+        self.is_calibrating = False
+        if was_solved != (self.linear.intercepts is not None):
+            self.n_judged, self.products = 0.0, np.zeros((len(EXPERTS), len(EXPERTS)))
 
-    def look_ahead(self) -> None:
+    def fit_weights(self) -> bool:
         n_outputs = 1 if self.votes else self.n_outputs
         has_linear = self.linear.intercepts is not None
-        self.next_weights = fitted_weights(self.products, self.n_judged, has_linear, n_outputs)
+        fitted = fitted_weights(self.products, self.n_judged, has_linear, n_outputs)
+        self.weights = fitted or self.weights
+        return fitted is not None
+
+    def look_ahead(self) -> None:
+        self.is_calibrating = self.fit_weights() and self.votes
 
     def decide(self) -> None:
-        was_solved = self.linear.intercepts is not None
-        if self.votes and self.next_weights and self.n_judged >= FEWEST_CALIBRATED:
+        if self.is_calibrating and self.n_judged >= FEWEST_CALIBRATED:
             self.sharpness = SHARPNESSES[self.losses.index(min(self.losses))]
-        self.look_ahead()
+        self.is_calibrating = False
+        self.fit_weights()
         self.linear.solve()
-        if was_solved and self.linear.intercepts is None:
-            self.look_ahead()
-        self.weights = self.next_weights or self.weights
-        self.clear()
         self.drop_lost_model()
+        self.n_judged *= CARRIED
+        self.products = self.products * CARRIED
+        self.losses = [x * CARRIED for x in self.losses]
 
     def drop_lost_model(self) -> None:
-        if self.linear.intercepts is None:
-            if self.next_weights and self.next_weights[LINEAR] > 0:
-                self.next_weights = None
-            if self.weights[LINEAR] > 0:
-                self.weights = [1.0] + [0.0] * LINEAR
+        if self.linear.intercepts is None and self.weights[LINEAR] > 0:
+            self.weights = [1.0] + [0.0] * LINEAR
 
     def answers(self, query: Row, ends: list[Any], scales: Row | None) -> tuple[Any, Any, Row]:
         """The classes of the ends, or none; each local expert's answers; the linear model's."""
@@ -436,9 +438,7 @@ class Mixture:
         total = added(sharp.values())
         return {code: x / total for code, x in sharp.items()}
 
-    def judge(
-        self, c: Row, arrival: int, middle: int, query: Row, ends: list[Any], scales: Row | None
-    ) -> None:
+    def judge(self, c: Row, query: Row, ends: list[Any], scales: Row | None) -> None:
         classes, local, linear = self.answers(query, ends, scales)
         if not self.votes:
             for j in range(self.n_outputs):
@@ -448,10 +448,8 @@ class Mixture:
             self.n_judged += 1
             return
         code = int(c[0])
-        if arrival >= middle and self.next_weights is None:
-            self.look_ahead()
-        if self.next_weights is not None and code in self.classes:
-            self.judge_sharpness(code, self.shares(self.next_weights, classes, local, linear))
+        if self.is_calibrating and code in self.classes:
+            self.judge_sharpness(code, self.shares(self.weights, classes, local, linear))
 
         def linear_of(code: int) -> float:
             known = code in self.classes and self.classes.index(code) < len(linear)

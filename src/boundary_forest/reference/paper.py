@@ -203,7 +203,7 @@ class BoundaryForest:
                 elif is_trial or self.judges:
                     v.append(tree.BTQuery(y, a))
             if is_trial and self.mixture is not None:
-                self.mixture.judge(c, a, middle_of_trial(a, self.n_T), y, v, self.scales())
+                self.mixture.judge(c, y, v, self.scales())
             elif is_trial:
                 self.votes.hold_against(c, lambda p: self.answer(y, v, (p, None)))
             if self.judges:
@@ -397,6 +397,8 @@ class BoundaryForest:
             self.votes.choose(variances(self.labels) if len(self.labels[0]) > 1 else np.ones(1))
         if self.mixture is not None and doubling:
             self.mixture.decide()
+        if self.mixture is not None and self.seen == middle_of_trial(self.seen, self.n_T):
+            self.mixture.look_ahead()
         if self.mixture is not None and self.seen == beginning_of_trial(self.seen, self.n_T):
             self.mixture.begin_trial(np.zeros(0) if self.mixture.votes else variances(self.labels))
         if doubling:

@@ -89,6 +89,11 @@ class AdaptiveRiverForest(RiverForest):
         """Each feature's weight times its variance, as shares that sum to 1, by feature."""
         return {} if self._forest is None else self._forest.by_name(importances_of)
 
+    @property
+    def mixture_(self) -> dict[str, float]:
+        """With ``weights="mixture"``, the weight of each expert that has one, by name."""
+        return {} if self._forest is None else self._forest.mixture
+
     def forget(self, ids: Any) -> None:
         """Forget the examples with these ids.
 

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from boundary_forest.estimators.adaptive import mixture_in
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.copying import filled
 from boundary_forest.estimators.element_type import LARGEST_INTEGER
@@ -243,6 +244,11 @@ class NamedForest:
         # Another thread may have added columns since.
         columns = self.columns.of.items()
         return {name: values[column] for name, column in columns if column < len(values)}
+
+    @property
+    def mixture(self) -> dict[str, float]:
+        """The weight of each expert that has one."""
+        return mixture_in(Fitted(self._engine, self._settings(), new_labels(self._estimator)))
 
     @property
     def examples_seen(self) -> int:
