@@ -51,6 +51,15 @@ def test_a_plain_forest_is_an_option_and_what_other_metrics_have(told, command, 
     assert load(model).forest.n_estimators == 50
 
 
+@pytest.mark.parametrize("command", ["stream", "fit"])
+def test_experts_are_mixed_on_request(told, command, tmp_path):
+    source, model = write(useless_columns(600), tmp_path / "rows.csv"), tmp_path / "model.bf"
+    report = ("--report", tmp_path / "report.html") if command == "stream" else ()
+    options = ("--save", model, "--weights", "mixture", "--warmup", "100", *report)
+    assert told(command, source, "--target", "y", *options)[0] == 0
+    assert len(load(model).forest.mixture_) > 1
+
+
 def test_useless_columns_cost_a_plain_forest_more():
     # Seen: 0.085 and 0.166, the warm-up included.
     tables = error_of(SessionSettings(target="y"), useless_columns())

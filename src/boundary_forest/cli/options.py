@@ -19,6 +19,7 @@ from boundary_forest.estimators.engine_constants import (
     LONGEST_LIFETIME,
     METRICS,
     SHORTEST_LIFETIME,
+    VOTE_WEIGHTS,
 )
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.estimators.forest_settings import checked_lifetimes
@@ -211,6 +212,14 @@ Forgetting = Annotated[
         metavar="LIFETIMES",
     ),
 ]
+Weights = Annotated[
+    str | None,
+    _one_of(
+        *VOTE_WEIGHTS,
+        help="How the trees' predictions are weighted; mixture is the most accurate on tables.",
+        show_default="auto; distance with --plain or another metric",
+    ),
+]
 MaxStored = Annotated[
     int | None,
     typer.Option(min=1, help="Maximum number of rows to store; the oldest are removed first."),
@@ -289,11 +298,13 @@ def forest_parameters(
     offline: bool = False,
     forgetting: str | None = None,
     max_stored: int | None = None,
+    weights: str | None = None,
 ) -> dict[str, Any]:
     """Return the parameters that were given, by the estimators' names."""
     given = {
         "forgetting": _lifetimes_in(forgetting),
         "max_stored": max_stored,
+        "weights": weights,
         "n_estimators": trees,
         "max_children": children,
         "metric": canonical(metric),
