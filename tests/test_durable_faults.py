@@ -134,7 +134,7 @@ def test_an_interrupt_keeps_what_was_learned_of_a_batch(retrieval, tmp_path, mon
 def test_an_interrupt_while_a_batch_is_written_down_takes_it_back(retrieval, tmp_path, last):
     with open_durable(tmp_path, retrieval.forest()) as forest:
         forest.partial_fit(retrieval.X)
-        database = forest._journal._database
+        database = forest.database
         sql = database._sql
 
         class Interrupted:
@@ -167,7 +167,7 @@ def test_a_disk_that_fails_while_a_batch_is_written_down_spoils_nothing(
     """What a transaction wrote that could not be rolled back is not taken for written."""
     with open_durable(tmp_path, retrieval.forest()) as forest:
         forest.partial_fit(retrieval.X)
-        database = forest._journal._database
+        database = forest.database
         sql, left = database._sql, list(failing)
 
         class Failing:
@@ -256,7 +256,7 @@ def test_a_full_disk_is_found_before_anything_is_learned(retrieval, tmp_path):
     with open_durable(tmp_path, retrieval.forest()) as forest:
         forest.partial_fit(retrieval.X)
         before = answers(forest, retrieval.queries)
-        database = forest._journal._database
+        database = forest.database
         ((pages,),) = database.rows("PRAGMA max_page_count")
         database.rows("PRAGMA max_page_count=1")  # SQLite makes it as many as there are
         with pytest.raises(JournalError, match="full"):
@@ -271,7 +271,7 @@ def test_a_full_disk_is_found_before_anything_is_learned(retrieval, tmp_path):
 
 def test_a_batch_too_large_for_the_journal_is_refused(retrieval, tmp_path):
     with open_durable(tmp_path, retrieval.forest()) as forest:
-        forest._journal._database._sql.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 6000)
+        forest.database._sql.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 6000)
         with pytest.raises(JournalError, match="smaller batches"):
             forest.partial_fit(np.tile(retrieval.X, (20, 1)))
         forest.partial_fit(retrieval.X[:3])

@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
+from boundary_forest.durable.database import Database
 from boundary_forest.durable.interruptible_blocks import BlockPace, interruptible
 from boundary_forest.durable.interrupts import Interrupts
 from boundary_forest.durable.journal import Journal
@@ -52,6 +53,9 @@ class DurableForest:
         Any text, such as how far a source has been read. It is written to disk atomically
         with every call that learns while it is set; when the folder is opened again, it is the one
         of the last call that was learned whole. ``keep_note`` writes it by itself.
+    along : callable or None
+        Called without arguments inside the transaction that writes a learning call to the journal:
+        what it writes to other tables of ``database`` is on the disk with the call, or neither is.
     taken_back : str or None
         The note of the call that was taken back when the folder was opened with ``redo=True``.
     """
@@ -73,6 +77,7 @@ class DurableForest:
         self.model = model
         self.attachments = attachments
         self.note = journal.note
+        self.along: Callable[[], None] | None = None
         self.taken_back = taken_back
         self._journal = journal
         self._lock = lock
@@ -98,6 +103,11 @@ class DurableForest:
     def journal_bytes(self) -> int:
         """Bytes of examples in the journal since the last snapshot."""
         return self._journal.n_bytes
+
+    @property
+    def database(self) -> Database:
+        """The journal's database, in which a caller may keep tables of its own."""
+        return self._journal.database
 
     def partial_fit(self, X: Any, y: Any = None, **more: Any) -> Self:
         """Continue learning like the estimator's ``partial_fit``; return when it is on disk.
@@ -373,7 +383,9 @@ class DurableForest:
                 self._opened()
                 self._unsettled = True
                 parts = interruptible(packed_parts(batch), interrupts)
-                self._journal.append(batch.first, parts, self.note, replaces=batch.replaces)
+                self._journal.append(
+                    batch.first, parts, self.note, replaces=batch.replaces, along=self.along
+                )
                 if self._interruptible:
                     interrupts.release()
                     yield [batch]

@@ -10,7 +10,7 @@ are numbered through: the next call begins where what counts of the one before e
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,26 +73,28 @@ class Journal:
         Drawn when the journal was made; every snapshot that belongs to it has the same.
     n_rows, n_bytes : int
         How many examples, and bytes of them, the operations hold.
+    database : Database
+        The database itself, for tables of the caller's own.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._database = Database(path)
+        self.database = Database(path)
         try:
             self._set_up()
         except BaseException:
-            self._database.close()
+            self.database.close()
             raise
 
     @property
     def is_inherited(self) -> bool:
         """Whether this process is a fork of the one that opened it, whose alone it is."""
-        return self._database.is_inherited
+        return self.database.is_inherited
 
     @property
     def last(self) -> int:
         """The number of the last operation that was ever written; 0 if there was none."""
-        found = self._database.rows("SELECT seq FROM sqlite_sequence WHERE name = 'operations'")
+        found = self.database.rows("SELECT seq FROM sqlite_sequence WHERE name = 'operations'")
         last = found[0][0] if found else 0
         if type(last) is not int or last < 0:
             raise JournalError(
@@ -103,39 +105,39 @@ class Journal:
     @property
     def note(self) -> str | None:
         """The note of the last call that was learned whole, or one that was kept after it."""
-        found = self._database.rows("SELECT note FROM notes ORDER BY operation DESC LIMIT 1")
+        found = self.database.rows("SELECT note FROM notes ORDER BY operation DESC LIMIT 1")
         note = found[0][0] if found else None
         if not isinstance(note, str | None):
             raise JournalError(f"{self.path} is damaged: its last note is not text")
         return note
 
     def _set_up(self) -> None:
-        if not self._database.rows("SELECT 1 FROM sqlite_master LIMIT 1"):
+        if not self.database.rows("SELECT 1 FROM sqlite_master LIMIT 1"):
             self._make()
-        ((layout,),) = self._database.rows("PRAGMA application_id")
+        ((layout,),) = self.database.rows("PRAGMA application_id")
         if layout != LAYOUT:
             raise JournalError(f"{self.path}: {OTHER_LAYOUT}")
-        ((schema,),) = self._database.rows("PRAGMA user_version")
+        ((schema,),) = self.database.rows("PRAGMA user_version")
         if schema > SCHEMA:
             raise JournalError(
                 f"{self.path}: its schema is {schema}, but this release reads only {SCHEMA}: "
                 "install a newer boundary-forest"
             )
-        found = self._database.rows("SELECT identity FROM folder")
+        found = self.database.rows("SELECT identity FROM folder")
         if len(found) != 1 or not isinstance(found[0][0], str):
             raise JournalError(f"{self.path} is damaged: it has no identity")
         self.identity = found[0][0]
         self._count(self._read())
 
     def _make(self) -> None:
-        with self._database.transaction():
+        with self.database.transaction():
             for table in (TABLE, _FOLDER, _NOTES):
-                self._database.rows(table)
-            self._database.rows("INSERT INTO folder VALUES (?)", secrets.token_hex(16))
-            self._database.rows(f"PRAGMA application_id={LAYOUT}")
-            self._database.rows(f"PRAGMA user_version={SCHEMA}")
+                self.database.rows(table)
+            self.database.rows("INSERT INTO folder VALUES (?)", secrets.token_hex(16))
+            self.database.rows(f"PRAGMA application_id={LAYOUT}")
+            self.database.rows(f"PRAGMA user_version={SCHEMA}")
         # So that the file alone tells what it is, and that it is not the one of another folder.
-        self._database.empty_log()
+        self.database.empty_log()
 
     def _count(self, log: Log) -> None:
         self.n_rows = sum(call.kept for call in log.calls)
@@ -143,7 +145,7 @@ class Journal:
 
     def _read(self) -> Log:
         log = Log()
-        for row in self._database.rows(f"{HEADERS} ORDER BY number"):
+        for row in self.database.rows(f"{HEADERS} ORDER BY number"):
             with self._refused(row[0]):
                 operation, n_bytes = Operation.of_row(row)
                 if (
@@ -189,6 +191,7 @@ class Journal:
         note: str | None,
         *,
         replaces: bool = False,
+        along: Callable[[], None] | None = None,
     ) -> None:
         """Write a call down; returns once all of it is on the disk.
 
@@ -203,23 +206,27 @@ class Journal:
             Holds once all of them are learned.
         replaces : bool, default=False
             Whether they take the places of those that have their ids.
+        along : callable or None, default=None
+            Called inside the transaction, to write to other tables of the database.
         """
         kind = REPLACE if replaces else LEARN
         with Interrupts():
             n_rows = n_bytes = 0
-            with self._database.transaction():
+            with self.database.transaction():
                 call = self.last + 1
                 number = call
                 for number, (n, contents) in enumerate(parts, call):
                     self._check_length(n, contents)
                     operation = Operation(number, kind, call, first + n_rows, n)
-                    self._database.rows(INSERT, *operation.row(contents))
+                    self.database.rows(INSERT, *operation.row(contents))
                     n_rows, n_bytes = n_rows + n, n_bytes + len(contents)
                 # The note before this one stays, in case that the call is truncated.
-                self._database.rows(
+                self.database.rows(
                     "DELETE FROM notes WHERE operation < (SELECT max(operation) FROM notes)"
                 )
-                self._database.rows("INSERT INTO notes VALUES (?, ?)", number, note)
+                self.database.rows("INSERT INTO notes VALUES (?, ?)", number, note)
+                if along is not None:
+                    along()
             self.n_rows += n_rows
             self.n_bytes += n_bytes
 
@@ -231,13 +238,13 @@ class Journal:
         seen : int
             How many examples had been learned before.
         """
-        with Interrupts(), self._database.transaction():
+        with Interrupts(), self.database.transaction():
             number = self.last + 1
             operation = Operation(number, ERASE, number, seen, 0)
-            self._database.rows(INSERT, *operation.row(b""))
+            self.database.rows(INSERT, *operation.row(b""))
 
     def _check_length(self, n: int, contents: bytes) -> None:
-        most = self._database.longest_value
+        most = self.database.longest_value
         if len(contents) > most:
             raise JournalError(
                 f"{self.path}: {n:,} examples take {len(contents):,} bytes, but at most {most:,} "
@@ -280,10 +287,10 @@ class Journal:
             return note
 
     def _truncate(self, call: LearnedCall, kept: int) -> None:
-        with self._database.transaction():
+        with self.database.transaction():
             operation = Operation(self.last + 1, TRUNCATE, call.number, call.first, kept)
-            self._database.rows(INSERT, *operation.row(b""))
-            self._database.rows("DELETE FROM notes WHERE operation >= ?", call.number)
+            self.database.rows(INSERT, *operation.row(b""))
+            self.database.rows("DELETE FROM notes WHERE operation >= ?", call.number)
         self._count(self._read())
 
     def keep_note(self, note: str) -> None:
@@ -294,8 +301,8 @@ class Journal:
         note : str
             Any text.
         """
-        with self._database.transaction():
-            self._database.rows("INSERT OR REPLACE INTO notes VALUES (?, ?)", self.last, note)
+        with self.database.transaction():
+            self.database.rows("INSERT OR REPLACE INTO notes VALUES (?, ?)", self.last, note)
 
     def drop_until(self, number: int) -> None:
         """Remove what a snapshot made needless.
@@ -306,9 +313,9 @@ class Journal:
             The last operation that it includes. Notes stay, and so does the count of operations.
         """
         with Interrupts():
-            with self._database.transaction():
-                self._database.rows("DELETE FROM operations WHERE number <= ?", number)
-            self._database.empty_log()
+            with self.database.transaction():
+                self.database.rows("DELETE FROM operations WHERE number <= ?", number)
+            self.database.empty_log()
             self._count(self._read())
 
     def drop_included(self, number: int) -> None:
@@ -319,7 +326,7 @@ class Journal:
         number : int
             The last operation that it includes.
         """
-        if self._database.rows("SELECT 1 FROM operations WHERE number <= ? LIMIT 1", number):
+        if self.database.rows("SELECT 1 FROM operations WHERE number <= ? LIMIT 1", number):
             self.drop_until(number)
 
     # Reading
@@ -355,11 +362,11 @@ class Journal:
                 yield Recorded(operation, 0, b"")
             kept = min(operation.n, ends.get(operation.call, 0) - operation.first)
             if operation.kind in WITH_EXAMPLES and kept > 0:
-                ((contents,),) = self._database.rows(CONTENTS, operation.number)
+                ((contents,),) = self.database.rows(CONTENTS, operation.number)
                 with self._refused(operation.number):
                     contents = operation.check(contents)
                 yield Recorded(operation, kept, contents)
 
     def close(self) -> None:
         """Let others open it; a fork leaves it to its parent."""
-        self._database.close()
+        self.database.close()
