@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 128 + signal.SIGINT
 EXTRA = ("jinja2", "pyarrow", "rich", "typer")  # the packages of the ``cli`` extra
+SERVE_EXTRA = ("fastapi", "prometheus_client", "uvicorn")  # and further ones of ``serve``
 COMMANDS = {  # and what they do, as their functions say
     "stream": "Predict each row of a stream, then learn it, and report the error.",
     "fit": "Learn all rows without predicting them, and save the model.",
     "predict": "Predict rows with a saved model, without learning them.",
     "index": "Build an index of vectors, or add vectors to an index.",
     "neighbors": "Find the nearest vectors in an index for each row.",
+    "serve": "Predict and learn over HTTP; what is acknowledged survives a crash.",
     "demo": "Predict and learn 1,797 handwritten digits one by one, and write a report.",
     "info": "Show the estimator, parameters, examples, trees and sizes of a model file.",
     "verify": "Check a model file; exit code 0: intact, 1: damaged, 2: missing.",
@@ -153,10 +155,11 @@ def _naming_the_extra() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name not in EXTRA:
+        if error.name not in (*EXTRA, *SERVE_EXTRA):
             raise
+        extra = SERVE_EXTRA if error.name in SERVE_EXTRA else EXTRA
         print(
-            f"boundary-forest: {error.name} is not installed: pip install {' '.join(EXTRA)}",
+            f"boundary-forest: {error.name} is not installed: pip install {' '.join(extra)}",
             file=sys.stderr,
         )
         sys.exit(2)

@@ -1,0 +1,38 @@
+"""Structured logs: one JSON object per line on standard error. Rows are never in them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from typing import Any
+
+LOGGER = "boundary_forest.service"
+
+
+class JsonLines(logging.Formatter):
+    """A record as JSON: time, level, event, and the fields of its ``data``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        found: dict[str, Any] = {
+            "time": f"{stamp}.{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+        }
+        found.update(getattr(record, "data", {}))
+        if record.exc_info and record.exc_info[0] is not None:  # its text may have a row's values
+            found["error"] = record.exc_info[0].__name__
+        return json.dumps(found)
+
+
+def log_to_stderr() -> None:
+    """Let the service, and uvicorn's errors, be logged as JSON lines."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    for name, level in ((LOGGER, logging.INFO), ("uvicorn.error", logging.ERROR)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)

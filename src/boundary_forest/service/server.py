@@ -1,0 +1,178 @@
+"""The process: it opens the model, listens, and ends in order when it is told to."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from boundary_forest.service.app import make_app
+from boundary_forest.service.endpoints import Endpoints
+from boundary_forest.service.guard import Guard
+from boundary_forest.service.logs import log_to_stderr
+from boundary_forest.service.metrics import Metrics
+from boundary_forest.service.model import ServiceModel, open_model
+from boundary_forest.service.protocol import TimedProtocol
+from boundary_forest.service.reader import Reader
+from boundary_forest.service.settings import ServiceSettings
+from boundary_forest.service.snapshots import Snapshots
+from boundary_forest.service.tokens import Tokens
+from boundary_forest.service.writer import Writer
+
+GRACE = 30  # seconds that running requests have after SIGTERM
+KEEP_ALIVE = 30  # seconds that an idle connection is kept
+LONGEST_HEAD = 1 << 15  # bytes
+_logger = logging.getLogger("boundary_forest.service")
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to whoever runs it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+def serve(settings: ServiceSettings) -> int:
+    """Serve a folder until SIGTERM or Ctrl-C; return the exit code.
+
+    Parameters
+    ----------
+    settings : ServiceSettings
+        What to serve, where and to whom.
+
+    Returns
+    -------
+    code : int
+        0 after an orderly end, 1 if the process must be started again.
+    """
+    settings.check()
+    log_to_stderr()
+    tokens = Tokens(settings.token_file)
+    model = open_model(settings)
+    try:
+        listener = _listener(settings.host, settings.port)
+        with listener:
+            failed = asyncio.run(_run(settings, model, tokens, listener))
+        if failed is None:
+            model.forest.snapshot()
+            model.tables.empty_log()
+        _logger.info("stopped", extra={"data": {"examples_seen": model.forest.examples_seen}})
+        return 0 if failed is None else 1
+    finally:
+        model.forest.close()
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=1024)
+
+
+class Service:
+    """The parts of a service that answer requests; made on a running event loop.
+
+    Parameters
+    ----------
+    settings : ServiceSettings
+        Addresses and limits.
+    model : ServiceModel
+        What is served.
+    tokens : Tokens
+        Who may call.
+    failed : callable
+        Called, on another thread, if the process must start again.
+
+    Attributes
+    ----------
+    app : Guard
+        The ASGI application.
+    """
+
+    def __init__(
+        self,
+        settings: ServiceSettings,
+        model: ServiceModel,
+        tokens: Tokens,
+        failed: Callable[[Exception], None],
+    ) -> None:
+        limits, metrics = settings.limits, Metrics()
+        snapshots = Snapshots(settings.folder, limits.snapshots)
+        self._reader = Reader(model, limits)
+        self._writer = Writer(model, snapshots, limits, failed)
+        endpoints = Endpoints(model, self._reader, self._writer, snapshots, tokens, metrics, limits)
+        _show(metrics, model, self._reader, self._writer)
+        self.app = Guard(make_app(model.task, endpoints, metrics), settings, metrics)
+
+    def stop(self) -> None:
+        """Do what was accepted, and end the threads; called off the event loop."""
+        self._writer.stop()
+        self._reader.close()
+
+
+async def _run(
+    settings: ServiceSettings, model: ServiceModel, tokens: Tokens, listener: socket.socket
+) -> Exception | None:
+    """Serve; return what failed if the process must be started again."""
+    failures: list[Exception] = []
+    loop = asyncio.get_running_loop()
+
+    def failed(error: Exception) -> None:
+        failures.append(error)
+        loop.call_soon_threadsafe(stop)
+
+    def stop() -> None:
+        server.should_exit = True
+
+    service = Service(settings, model, tokens, failed)
+    config = uvicorn.Config(
+        service.app,
+        http=type("Protocol", (TimedProtocol,), {"limits": settings.limits}),
+        ws="none",
+        lifespan="off",
+        loop="asyncio",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        h11_max_incomplete_event_size=LONGEST_HEAD,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=GRACE,
+    )
+    server = _Server(config)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    loop.add_signal_handler(signal.SIGHUP, _reload, tokens)
+    host, port = listener.getsockname()[:2]
+    shown = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    about = {"address": shown, "task": model.task, "examples_seen": model.forest.examples_seen}
+    _logger.info("listening", extra={"data": about})
+    try:
+        await server.serve([listener])
+    finally:
+        await asyncio.to_thread(service.stop)
+    return failures[0] if failures else None
+
+
+def _reload(tokens: Tokens) -> None:
+    try:
+        tokens.reload()
+    except (OSError, ValueError) as error:  # whose text may be a token
+        _logger.error("tokens not reloaded", extra={"data": {"error": type(error).__name__}})
+    else:
+        _logger.info("tokens reloaded")
+
+
+def _show(metrics: Metrics, model: ServiceModel, reader: Reader, writer: Writer) -> None:
+    forest, tables = model.forest, model.tables
+    metrics.gauge("examples_seen", "Rows learned.", lambda: forest.examples_seen)
+    metrics.gauge("waiting_rows", "Rows that wait for labels.", lambda: len(tables.waiting))
+    metrics.gauge("write_queue", "Requests that wait to be written.", lambda: len(writer))
+    metrics.gauge("predict_queue", "Queries that wait.", lambda: len(reader))
+    metrics.gauge("groups", "Commits since the start.", lambda: writer.groups)
+    metrics.gauge("journal_bytes", "Bytes since the snapshot.", lambda: forest.journal_bytes)

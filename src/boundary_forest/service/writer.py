@@ -1,0 +1,211 @@
+"""The one thread that writes: jobs that arrive while it commits share the next commit."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from boundary_forest.durable.durable_folder import LOG, SNAPSHOT_BYTES
+from boundary_forest.service.errors import ServiceError, too_many, unavailable, unprocessable
+from boundary_forest.service.id_log import LEARNED
+from boundary_forest.service.jobs import ALONE, FORGET, SNAPSHOT, Job
+from boundary_forest.service.learning import GroupLearner, LearningFailedError, Outcome
+from boundary_forest.service.model import ServiceModel
+from boundary_forest.service.settings import Limits
+from boundary_forest.service.snapshots import Snapshots
+
+MOST_ROWS = 4096  # of a group; a longer request is a group of its own
+TICK = 1.0  # seconds between two looks at what has expired
+ERASING = 10.0  # seconds between two erasures of the write-ahead log because of expiry
+_logger = logging.getLogger("boundary_forest.service")
+
+
+class Writer:
+    """A queue of jobs and the thread that does them, in order of arrival.
+
+    Parameters
+    ----------
+    model : ServiceModel
+        The model, which nobody else changes.
+    snapshots : Snapshots
+        Those for download.
+    limits : Limits
+        Among them the length of the queue.
+    failed : callable
+        Called, on the writer's thread, if the process must start again.
+
+    Attributes
+    ----------
+    groups : int
+        How many groups were committed.
+    """
+
+    def __init__(
+        self,
+        model: ServiceModel,
+        snapshots: Snapshots,
+        limits: Limits,
+        failed: Callable[[Exception], None],
+    ) -> None:
+        self._model = model
+        self._snapshots = snapshots
+        self._limits = limits
+        self._failed = failed
+        self._learner = GroupLearner(model, limits)
+        self._jobs: deque[Job] = deque()
+        self._arrived = threading.Condition()
+        self._stopping = False
+        self._saver: threading.Thread | None = None
+        self._erased = time.monotonic()
+        self.groups = 0
+        self.is_alive = True
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+        self._thread.start()
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def submit(self, job: Job) -> asyncio.Future[bytes]:
+        """Put a job into the queue; ServiceError if it is full."""
+        with self._arrived:
+            if self._stopping or not self.is_alive:
+                raise unavailable("the service is shutting down")
+            if len(self._jobs) >= self._limits.queue:
+                raise too_many(f"{len(self._jobs):,} requests wait to be written: retry later")
+            self._jobs.append(job)
+            self._arrived.notify()
+        return job.future
+
+    def stop(self) -> None:
+        """Do what is in the queue, and end the thread; called off the event loop."""
+        with self._arrived:
+            self._stopping = True
+            self._arrived.notify()
+        self._thread.join()
+        if self._saver is not None:
+            self._saver.join()
+
+    def _run(self) -> None:
+        try:
+            while True:
+                with self._arrived:
+                    if not self._jobs and not self._stopping:
+                        self._arrived.wait(TICK)
+                    jobs = self._group()
+                if jobs:
+                    self._deliver(self._done(jobs))
+                    self.groups += 1
+                elif self._stopping:
+                    return
+                self._keep_house()
+        except Exception as error:
+            self.is_alive = False
+            _logger.critical("writer failed", extra={"data": {"error": type(error).__name__}})
+            refused = unavailable("the service failed and is restarting")
+            with self._arrived:
+                left = [*self._jobs]
+                self._jobs.clear()
+            self._deliver([(job, refused) for job in left])
+            self._failed(error)
+
+    def _group(self) -> list[Job]:
+        """Take the jobs that can be done together: those of different ids and keys."""
+        jobs: list[Job] = []
+        names: set[str] = set()
+        keys: set[bytes] = set()
+        n = 0
+        while self._jobs:
+            job = self._jobs[0]
+            alone = job.kind in ALONE
+            shared = not names.isdisjoint(job.names) or job.key in keys
+            if jobs and (alone or shared or n + len(job) > MOST_ROWS):
+                break
+            jobs.append(self._jobs.popleft())
+            if alone:
+                break
+            n += len(job)
+            names.update(job.names)
+            if job.key is not None:
+                keys.add(job.key)
+        return jobs
+
+    def _done(self, jobs: list[Job]) -> list[Outcome]:
+        job = jobs[0]
+        try:
+            if job.kind == SNAPSHOT:
+                return [(job, json.dumps(self._snapshots.make(self._model.forest)).encode())]
+            if job.kind == FORGET:
+                return [(job, self._forgotten(job))]
+            return self._learner.run(jobs)
+        except ServiceError as error:
+            return [(job, error)]
+        except LearningFailedError:
+            refused = unavailable("the rows could not be learned, and the service is restarting")
+            self._deliver([(job, refused) for job in jobs])
+            raise
+        except OSError as error:
+            _logger.error("writing failed", extra={"data": {"error": type(error).__name__}})
+            refused = unavailable("the disk could not be written")
+            return [(job, refused) for job in jobs]
+
+    def _forgotten(self, job: Job) -> bytes:
+        """Forget rows wherever they are: in the forest, waiting, in responses and snapshots."""
+        model, tables, ids = self._model, self._model.tables, job.body.ids
+        assert ids is not None
+        stored = [id for id in ids if model.is_stored(id)]
+        for i, id in enumerate(ids):
+            if id not in stored and id not in tables.waiting and (LEARNED, id) not in tables.ids:
+                message = f"id {id!r} is unknown (nothing was forgotten)"
+                raise ServiceError(404, "unknown_id", message, f"ids[{i}]")
+        if stored:
+            try:
+                model.forest.forget(stored)
+            except ValueError as error:
+                raise unprocessable(str(error), "ids") from error
+        tables.forget(ids)
+        self._snapshots.delete_all()
+        return json.dumps({"forgotten": len(ids), "seen": model.forest.examples_seen}).encode()
+
+    def _keep_house(self) -> None:
+        """Expire what is too old, erase what was deleted, and save a snapshot if it is due."""
+        tables, forest = self._model.tables, self._model.forest
+        tables.expire()
+        now = time.monotonic()
+        if tables.to_erase and now - self._erased > ERASING:
+            tables.empty_log()
+            self._erased = now
+        if self._saver is not None and self._saver.is_alive():
+            return
+        log = Path(forest.path) / LOG
+        if forest.journal_bytes >= SNAPSHOT_BYTES:
+            self._saver = threading.Thread(target=self._save, name="saver", daemon=True)
+            self._saver.start()
+        elif log.exists() and log.stat().st_size >= SNAPSHOT_BYTES:
+            tables.empty_log()
+
+    def _save(self) -> None:
+        try:
+            self._model.forest.snapshot()
+        except Exception as error:  # nothing is lost, and it is tried again after the next group
+            _logger.error("snapshot failed", extra={"data": {"error": type(error).__name__}})
+
+    def _deliver(self, outcomes: list[Outcome]) -> None:
+        if outcomes:
+            self._loop.call_soon_threadsafe(_settle, outcomes)
+
+
+def _settle(outcomes: list[Outcome]) -> None:
+    for job, outcome in outcomes:
+        if job.future.done():  # the client has gone
+            continue
+        if isinstance(outcome, bytes):
+            job.future.set_result(outcome)
+        else:
+            job.future.set_exception(outcome)
