@@ -14,10 +14,11 @@ namespace {
 
 struct Interrupt {};
 
-Stream stream_of(Task task, ElementType type = ElementType::float32) {
+Stream stream_of(Task task, ElementType type = ElementType::float32,
+                 VoteWeights votes = VoteWeights::automatic) {
   Params params = params_for(task, 4, 20, 6, type);
   params.max_samples = 0.5;
-  params.vote_weights = VoteWeights::automatic;
+  params.vote_weights = votes;
   params.has_learned_weights = true;
   return grid(params, 600, 11);
 }
@@ -36,7 +37,9 @@ bool same(BoundaryForest& a, BoundaryForest& b) {
 CASE("rows that go through trees together lead to the same decisions") {
   for (const Task task : {Task::classes, Task::numbers})
     for (const ElementType type : element_types) {
-      const Stream stream = stream_of(task, type);
+      const bool mixes = type == ElementType::uint8 || type == ElementType::float64;
+      const Stream stream =
+          stream_of(task, type, mixes ? VoteWeights::mixture : VoteWeights::automatic);
       const auto block = forest_for(stream.params);
       learn(*block, stream, 0, stream.n);
       setenv("BOUNDARY_FOREST_PATH", "plain", 1);
@@ -48,8 +51,7 @@ CASE("rows that go through trees together lead to the same decisions") {
     }
 }
 
-CASE("an interrupt in the middle of a decision takes its block back, and no more") {
-  const Stream stream = stream_of(Task::classes);
+void check_interrupts(const Stream& stream) {
   const auto whole = forest_for(stream.params);
   learn(*whole, stream, 0, stream.n);
   bool interrupted = true;
@@ -77,8 +79,13 @@ CASE("an interrupt in the middle of a decision takes its block back, and no more
   }
 }
 
+CASE("an interrupt in the middle of a decision takes its block back, and no more") {
+  for (const VoteWeights votes : {VoteWeights::automatic, VoteWeights::mixture})
+    check_interrupts(stream_of(Task::classes, ElementType::float32, votes));
+}
+
 CASE("readers during decisions see one state") {
-  const Stream stream = stream_of(Task::numbers);
+  const Stream stream = stream_of(Task::numbers, ElementType::float32, VoteWeights::mixture);
   const auto forest = forest_for(stream.params);
   learn(*forest, stream, 0, 10);
   std::atomic<bool> done = false;
