@@ -166,7 +166,7 @@ class Process:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         assert self._listening.wait(60), self.lines
-        assert self.process.poll() is None or self.lines, self.lines
+        assert any('"listening"' in line for line in self.lines), self.lines
         events = [json.loads(line) for line in self.lines if line.startswith("{")]
         address = next(e["address"] for e in events if e["event"] == "listening")
         self.host, self.port = "127.0.0.1", int(address.rpartition(":")[2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 import pytest
 from served import in_process
 
@@ -152,3 +153,32 @@ def test_remembered_ids_are_bounded(tmp_path):
         assert known == [3, 4, 5, 6, 7]  # the limit, and what was written with the oldest of them
         again = ServiceTables(service.model.forest.database, Limits(learned_ids=4))
         assert [i for i in range(8) if ("learned", str(i)) in again.ids] == known
+
+
+def test_rows_that_the_forest_did_not_keep_are_erased_too(tmp_path):
+    rows = [[float(x)] for x in (0, 9)] + [[8.5 + i / 1000] for i in range(150)]
+    body = {"rows": rows, "targets": ["a"] + ["b"] * 151, "ids": [*range(152)]}
+    with in_process(tmp_path) as service:
+        service.post("/v1/learn", body)
+        service.request("POST", "/v1/snapshot")
+        unkept = [id for id in map(str, range(152)) if not service.model.is_stored(id)]
+        assert unkept  # it was answered right, and is only among the latest examples
+        wanted = np.float32(rows[int(unkept[0])][0]).tobytes()
+        assert wanted in _bytes_in(tmp_path)
+        assert service.post("/v1/forget", {"ids": unkept[:1]}).status == 200
+        assert wanted not in _bytes_in(tmp_path)
+        assert service.post("/v1/forget", {"ids": unkept[:1]}).status == 404
+
+
+def test_a_model_that_learned_without_ids_cannot_forget(tmp_path):
+    forest = BoundaryForestClassifier.for_streams(random_state=0).partial_fit(
+        [[0.0], [9.0]], [1, 2]
+    )
+    forest.save(tmp_path / "model.bf")
+    with in_process(tmp_path / "served", load=tmp_path / "model.bf") as service:
+        learned = service.post("/v1/learn", {"rows": [[5.0]], "targets": [2], "ids": ["p"]})
+        assert learned.json == {"learned": 1, "seen": 3, "ids": ["p"]}
+        refused = service.post("/v1/forget", {"ids": ["p"]})
+        assert (refused.status, refused.code) == (409, "no_ids")
+        service.post("/v1/predict", {"rows": [[5.0]], "ids": ["waits"]})
+        assert service.post("/v1/forget", {"ids": ["waits"]}).status == 200

@@ -32,5 +32,21 @@ def as_count(n_neighbors: Any) -> int:
     return int(n_neighbors)
 
 
+class UnknownIdsError(KeyError):
+    """Ids that no example has.
+
+    Parameters
+    ----------
+    message : str
+        Names some of them.
+    ids : list of int or str
+        All of them.
+    """
+
+    def __init__(self, message: str, ids: list[Any]) -> None:
+        super().__init__(message)
+        self.ids = ids
+
+
 class JournalError(OSError):
     """A journal that cannot be opened, read or written: which, and what is wrong with it."""

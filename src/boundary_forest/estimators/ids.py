@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundary_forest.estimators.engine_constants import INT64, NONE, TEXT
-from boundary_forest.estimators.errors import plain
+from boundary_forest.estimators.errors import UnknownIdsError, plain
 from boundary_forest.estimators.fitted import Fitted, Forest, new_engine
 from boundary_forest.estimators.labels import ClassLabels, NoLabels
 
@@ -171,7 +171,8 @@ def forget_known(engine: Any, ids: Any, n_threads: int, *, erase: bool = False) 
     """Let an engine forget the examples with these ids; KeyError if some are not known."""
     unknown = [ids[i] for i in engine.forget(ids, n_threads, erase)]
     if unknown:
-        raise KeyError(f"forget() got {_listed(unknown)} (nothing was removed)")
+        message = f"forget() got {_listed(unknown)} (nothing was removed)"
+        raise UnknownIdsError(message, unknown)
 
 
 def forget_examples(

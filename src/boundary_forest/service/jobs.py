@@ -163,11 +163,11 @@ class Preparation:
             raise ServiceError(409, "repeated_id", str(error), "ids") from error
 
     def _kept(self, job: Job) -> Part:
-        tables, ids = self._model.tables, job.body.ids
+        ids = job.body.ids
         assert ids is not None
         assert job.answers is not None
         for i, id in enumerate(ids):
-            if (LEARNED, id) in tables.ids or self._model.is_stored(id):
+            if self._model.has_learned(id):
                 raise ServiceError(
                     409, "repeated_id", f"id {id!r} was learned already", f"ids[{i}]"
                 )
@@ -190,7 +190,7 @@ class Preparation:
 
     def _no_waiting(self, id: str, i: int) -> ServiceError:
         tables, where = self._model.tables, f"ids[{i}]"
-        if (LEARNED, id) in tables.ids or self._model.is_stored(id):
+        if self._model.has_learned(id):
             return ServiceError(409, "repeated_id", f"id {id!r} has its label already", where)
         if (EXPIRED, id) in tables.ids:
             return ServiceError(410, "expired_id", f"id {id!r} has waited too long", where)

@@ -18,6 +18,7 @@ from boundary_forest.durable.durable_forest import SNAPSHOT
 from boundary_forest.estimators.engine_constants import NONE, TEXT
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.service import targets
+from boundary_forest.service.id_log import LEARNED
 from boundary_forest.service.rows import (
     ELEMENT_TYPE,
     RowFormat,
@@ -97,6 +98,10 @@ class ServiceModel:
         """Whether the forest takes ids: one that was loaded may have learned without."""
         fitted = self.forest.model.fitted
         return fitted is None or fitted.settings.ids != NONE
+
+    def has_learned(self, id: str) -> bool:
+        """Return whether a row with this id was learned, as far as that is remembered."""
+        return (LEARNED, id) in self.tables.ids or self.is_stored(id)
 
     def is_stored(self, id: str) -> bool:
         """Return whether the forest has an example with this id."""

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from boundary_forest.durable.durable_folder import LOG, SNAPSHOT_BYTES
+from boundary_forest.estimators.errors import UnknownIdsError
 from boundary_forest.service.errors import ServiceError, too_many, unavailable, unprocessable
-from boundary_forest.service.id_log import LEARNED
 from boundary_forest.service.jobs import ALONE, FORGET, SNAPSHOT, Job
 from boundary_forest.service.learning import GroupLearner, LearningFailedError, Outcome
 from boundary_forest.service.model import ServiceModel
@@ -159,14 +159,17 @@ class Writer:
         """Forget rows wherever they are: in the forest, waiting, in responses and snapshots."""
         model, tables, ids = self._model, self._model.tables, job.body.ids
         assert ids is not None
-        stored = [id for id in ids if model.is_stored(id)]
+        learned = [id for id in ids if id not in tables.waiting]
         for i, id in enumerate(ids):
-            if id not in stored and id not in tables.waiting and (LEARNED, id) not in tables.ids:
+            if id not in tables.waiting and not model.has_learned(id):
                 message = f"id {id!r} is unknown (nothing was forgotten)"
                 raise ServiceError(404, "unknown_id", message, f"ids[{i}]")
-        if stored:
+        if learned and not model.has_ids:
+            message = "the model that was loaded has learned without ids, so it cannot forget rows"
+            raise ServiceError(409, "no_ids", message)
+        if learned:
             try:
-                model.forest.forget(stored)
+                _forget_learned(model, learned)
             except ValueError as error:
                 raise unprocessable(str(error), "ids") from error
         tables.forget(ids)
@@ -199,6 +202,19 @@ class Writer:
     def _deliver(self, outcomes: list[Outcome]) -> None:
         if outcomes:
             self._loop.call_soon_threadsafe(_settle, outcomes)
+
+
+def _forget_learned(model: ServiceModel, ids: list[str]) -> None:
+    """Forget rows that were learned; those that the forest did not keep may be in the journal."""
+    forest = model.forest
+    try:
+        forest.forget(ids)
+    except UnknownIdsError as error:
+        kept = [*({*ids} - {*error.ids})]
+        if kept:
+            forest.forget(kept)
+        else:
+            forest.snapshot()
 
 
 def _settle(outcomes: list[Outcome]) -> None:
