@@ -77,7 +77,7 @@ class Forest {
   void weigh_classes(const ClassWeightArray& weights);
   void check_ids(const nb::object& ids, bool may_be_known);
   // Learns rows in place of those that have their ids. Whenever the examples that were replaced are as
-  // many as the others, an engine without them takes this one's place, as in widen(); where learning may
+  // many as the others, an engine without them takes this one's place; where learning may
   // fail, not before all rows are learned.
   void replace(const Array2d& X, const Labels2d& y, std::size_t n_jobs, const nb::object& ids);
   // The numbers of the ids that are not known; then nothing is forgotten.
@@ -107,16 +107,16 @@ class Forest {
   // forest_state.cpp
   PySnapshot snapshot(bool searched);
   // None if there are more classes than keys.
-  nb::object digest(const std::optional<Keys>& label_keys, const std::optional<nb::dict>& kept);
+  nb::object digest(const std::optional<Keys>& label_keys, const std::optional<nb::dict>& kept,
+                    std::optional<std::size_t> n_features);
   nb::tuple features();
   double label_deviation();
   nb::dict stats();
   // The positions' array is "copied"; or it is "kept", and must not be written any more; or it is
   // kept and "mapped" from a file, so that it does not count as memory.
   void restore(const nb::dict& all, const std::string& positions);
-  // The stored rows get further features, all zero. A new engine takes this one's place, so calls
-  // that are under way end on the one they began with; not while another thread learns.
-  void widen(std::size_t n_features);
+  // The same forest whose stored rows have further features, all zero; not while another thread learns.
+  Forest widened(std::size_t n_features) const;
 
   std::uint64_t seen() const { return forest_->seen(); }
   std::uint32_t n_classes() const { return forest_->n_classes(); }
@@ -160,7 +160,7 @@ class Forest {
   nb::object label_metric_;  // a name or a callable
   double p_;
   std::vector<double> weights_;  // of the features, if they were given
-  // widen() and a rebuild put another engine here, on whichever thread has the GIL. So a call copies this
+  // A rebuild puts another engine here, on whichever thread has the GIL. So a call copies this
   // pointer once, before it releases the GIL, and reads params() of its copy alone.
   std::shared_ptr<BoundaryForest> forest_;
 };

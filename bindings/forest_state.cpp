@@ -61,7 +61,8 @@ class PySnapshot {
 PySnapshot Forest::snapshot(bool searched) { return PySnapshot(forest_, searched); }
 
 nb::object Forest::digest(const std::optional<Keys>& label_keys,
-                          const std::optional<nb::dict>& kept) {
+                          const std::optional<nb::dict>& kept,
+                          std::optional<std::size_t> n_features) {
   std::span<const std::uint64_t> keys;
   if (label_keys) keys = {label_keys->data(), label_keys->shape(0)};
   VoteState votes;
@@ -71,8 +72,8 @@ nb::object Forest::digest(const std::optional<Keys>& label_keys,
     votes.losses = to_vector<double>((*kept)["tree_losses"]);
     votes.class_counts = to_vector<double>((*kept)["class_counts"]);
   }
-  const std::optional<Digest> found =
-      without_gil([&, forest = forest_] { return forest->digest(keys, kept ? &votes : nullptr); });
+  const std::optional<Digest> found = without_gil(
+      [&, forest = forest_] { return forest->digest(keys, kept ? &votes : nullptr, n_features); });
   if (!found) return nb::none();
   const Digest& digest = *found;
   std::vector<std::uint64_t> trees;
@@ -174,14 +175,14 @@ void Forest::restore(const nb::dict& all, const std::string& positions) {
   without_gil([&] { forest->restore(state, rows); });
 }
 
-void Forest::widen(std::size_t n_features) {
-  const std::shared_ptr<BoundaryForest> forest = forest_;
-  Params params = forest->params();
+Forest Forest::widened(std::size_t n_features) const {
+  Forest wider = *this;
+  Params params = forest_->params();
   params.n_features = n_features;
   std::unique_ptr<Metric> d = metric_for(params);
-  std::shared_ptr<BoundaryForest> widened =
-      without_gil([&] { return shared(forest->widened(n_features, std::move(d))); });
-  forest_.swap(widened);
+  wider.forest_ = without_gil(
+      [&, forest = forest_] { return shared(forest->widened(n_features, std::move(d))); });
+  return wider;
 }
 
 std::vector<std::byte> Forest::bytes_of(const BoundaryForest& forest, const Array2d& array) {
@@ -241,14 +242,17 @@ void bind_states(nb::module_& m, nb::class_<Forest>& forest) {
   forest
       .def("snapshot", &Forest::snapshot, "searched"_a = false,
            "Return the newest published state, and hold it; searched: to ask for neighbors.")
-      .def("digest", &Forest::digest, "label_keys"_a.none(), "votes"_a = nb::none(),
-           nb::sig("def digest(self, label_keys: numpy.typing.NDArray[numpy.uint64] | None, votes: "
-                   "dict[str, typing.Any] | None = None) -> "
-                   "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint64], "
-                   "numpy.typing.NDArray[numpy.uint64], int] | None"),
-           "Return a hash for each tree, a sum of hashes over the stored examples, a hash of what "
-           "the forest decides for itself, and the number of examples seen; None if there are more "
-           "classes than keys. votes: how they are weighed, if a driver knows.")
+      .def(
+          "digest", &Forest::digest, "label_keys"_a.none(), "votes"_a = nb::none(),
+          "n_features"_a = nb::none(),
+          nb::sig("def digest(self, label_keys: numpy.typing.NDArray[numpy.uint64] | None, votes: "
+                  "dict[str, typing.Any] | None = None, n_features: int | None = None) -> "
+                  "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint64], "
+                  "numpy.typing.NDArray[numpy.uint64], int] | None"),
+          "Return a hash for each tree, a sum of hashes over the stored examples, a hash of what "
+          "the forest decides for itself, and the number of examples seen; None if there are more "
+          "classes than keys. votes: how they are weighed, if a driver knows. n_features: how many "
+          "features are no columns to spare, if not all.")
       .def("features", &Forest::features,
            nb::sig("def features(self) -> tuple[numpy.typing.NDArray[numpy.float64], "
                    "numpy.typing.NDArray[numpy.float64]]"),
@@ -261,8 +265,8 @@ void bind_states(nb::module_& m, nb::class_<Forest>& forest) {
            nb::sig("def restore(self, state: dict[str, typing.Any], positions: str = 'copied') -> "
                    "None"),
            "Put a state into an empty forest; its positions are 'copied', 'kept' or 'mapped'.")
-      .def("widen", &Forest::widen, "n_features"_a,
-           "Give the stored rows further features, all zero.")
+      .def("widened", &Forest::widened, "n_features"_a,
+           "Return a forest that has learned the same, whose rows have further features, all zero.")
       .def_prop_ro("seen", &Forest::seen, "Examples that have arrived.")
       .def_prop_ro("n_classes", &Forest::n_classes, "1 + the largest class code that was learned.");
 }

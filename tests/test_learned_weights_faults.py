@@ -134,7 +134,7 @@ def test_a_widened_forest_is_as_if_the_new_features_had_been_zero_from_the_start
     always, widened = engine(8), engine(5)
     always.learn(wide, y[:N], 1)
     widened.learn(X[:cut], y[:cut], 1)
-    widened.widen(8)
+    widened = widened.widened(8)
     widened.learn(wide[cut:], y[cut:N], 1)
     one, other = always.snapshot().state(), widened.snapshot().state()
     (comparisons, *_), (others, *_) = one.pop("counts"), other.pop("counts")

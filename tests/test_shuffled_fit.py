@@ -120,7 +120,7 @@ def test_offline_it_has_no_effect():
 
 
 def test_an_interrupted_fit_keeps_a_random_subset(monkeypatch):
-    monkeypatch.setattr("boundary_forest.estimators.learning_call.slices", blocks_of_100)
+    monkeypatch.setattr("boundary_forest.estimators.training.slices", blocks_of_100)
     forest = BoundaryForestClassifier(n_estimators=3, random_state=0)
     order = permuted(0, 300, np.arange(300))
     calls = iter([None, KeyboardInterrupt()])
@@ -156,7 +156,7 @@ def blocks_of_100(n_rows, _):
 
 
 def test_a_metric_that_fails_leaves_the_forest_as_it_was(monkeypatch):
-    monkeypatch.setattr("boundary_forest.estimators.learning_call.slices", blocks_of_100)
+    monkeypatch.setattr("boundary_forest.estimators.training.slices", blocks_of_100)
 
     def metric(x, y):
         if x[0] > 90 or y[0] > 90:

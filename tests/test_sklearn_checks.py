@@ -25,6 +25,8 @@ INSTANCES = [
     BoundaryForestClassifier(random_state=0, offline=True, n_jobs=2),
     BoundaryForestRegressor(n_estimators=10, random_state=0, epsilon=0.0),
     BoundaryForestNeighbors(n_estimators=10, random_state=0, mode="connectivity"),
+    BoundaryForestClassifier(random_state=0, columns="auto"),
+    BoundaryForestRegressor.for_tables(n_estimators=10, random_state=0),
 ]
 ids = [f"{type(one).__name__}{i}" for i, one in enumerate(INSTANCES)]
 
@@ -71,6 +73,8 @@ LEFT_OUT_OF_TRANSFORMERS = [
 @pytest.mark.parametrize("check", LEFT_OUT)
 @pytest.mark.parametrize("estimator", INSTANCES, ids=ids)
 def test_checks_that_scikit_learn_leaves_out(estimator, check):
+    if check == "check_dataframe_column_names_consistency" and getattr(estimator, "columns", None):
+        pytest.skip("it demands an error for columns in another order, which are matched by name")
     getattr(estimator_checks, check)(type(estimator).__name__, estimator)
 
 

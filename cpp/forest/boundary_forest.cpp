@@ -170,8 +170,11 @@ Stats BoundaryForest::stats() {
 }
 
 std::optional<Digest> BoundaryForest::digest(std::span<const std::uint64_t> label_keys,
-                                             const VoteState* votes) {
-  return digest_of(setup_.params, store_, Reading(publication_).version, label_keys, votes);
+                                             const VoteState* votes,
+                                             std::optional<std::size_t> n_features) {
+  Params params = setup_.params;
+  params.n_features = std::min(params.n_features, n_features.value_or(params.n_features));
+  return digest_of(params, store_, Reading(publication_).version, label_keys, votes);
 }
 
 double BoundaryForest::label_deviation() {

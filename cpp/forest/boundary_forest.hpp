@@ -137,8 +137,10 @@ class BoundaryForest final : private Forkable {
   // See state.hpp.
   Features features();
   Stats stats();
+  // Of the first `n_features` alone, if the others are columns to spare, which are zero everywhere.
   std::optional<Digest> digest(std::span<const std::uint64_t> label_keys,
-                               const VoteState* votes = nullptr);
+                               const VoteState* votes = nullptr,
+                               std::optional<std::size_t> n_features = std::nullopt);
   // The standard deviation of the labels seen (of many outputs, the root of the summed variances).
   double label_deviation();
   // These wait for nothing.

@@ -3,6 +3,8 @@
 // A tree's digest chains (arrival, parent's arrival) in order of creation. The sum over examples has
 // each one as often as nodes hold it, so it is also a sum over nodes, and engines that hold
 // different trees of one forest can add theirs. Nothing depends on slots, and no row is copied.
+#include <algorithm>
+
 #include "base/rng.hpp"
 #include "forest/state.hpp"
 
@@ -16,6 +18,12 @@ constexpr Hash128 beginning = {0x626F756E64617279ULL, 0x666F726573740A01ULL};
 
 void absorb(Hash128& hash, std::uint64_t word) {
   for (std::uint64_t& half : hash) half = boundary_forest::absorb(half, word);
+}
+
+// Without those of columns to spare.
+void absorb_weights(Hash128& hash, const Params& params, std::span<const LogWeight> logs) {
+  for (const LogWeight log : logs.first(std::min(logs.size(), params.n_features)))
+    absorb(hash, static_cast<std::uint64_t>(log));
 }
 
 void absorb_example(Hash128& hash, const Params& params, std::span<const std::uint64_t> label_keys,
@@ -61,8 +69,7 @@ Hash128 hash_of(const Adaptation& adaptation, const VoteState& votes, const Para
   absorb(hash, votes.rule);
   for (const double error : votes.errors) absorb(hash, std::bit_cast<std::uint64_t>(error));
   for (const double loss : votes.losses) absorb(hash, std::bit_cast<std::uint64_t>(loss));
-  for (const LogWeight log : adaptation.settings->log_weights)
-    absorb(hash, static_cast<std::uint64_t>(log));
+  absorb_weights(hash, params, adaptation.settings->log_weights);
   for (const Arrival a : window.last(Window::capacity))
     absorb_example(hash, params, label_keys, a, window.row(a), window.label(a));
   return hash;
@@ -84,8 +91,7 @@ std::optional<Digest> digest_of(const Params& params, const ExampleStore& store,
     Hash128 hash = beginning;
     absorb(hash, tree->place());
     if (generation > 0 || !answering) absorb(hash, 2 * std::uint64_t{generation} + answering);
-    for (const LogWeight log : tree->settings()->log_weights)
-      absorb(hash, static_cast<std::uint64_t>(log));
+    absorb_weights(hash, params, tree->settings()->log_weights);
     for (NodeId v = 0; v < n_nodes; ++v) {
       const NodeId parent = tree->parent(v);
       absorb(hash, store.arrival(tree->example(v)));

@@ -1,7 +1,8 @@
 """A batch as bytes, and back: what a learning call was given, after it was checked.
 
 The bytes are a safetensors container. Positions are in the forest's element type, or sparse as they
-came; labels, ids, declared classes and feature names are columns as a model file has them.
+came; columns of any kind are as they came. Labels, ids, declared classes and feature names are
+columns as a model file has them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from scipy.sparse import csr_array  # type: ignore[import-untyped]
 
 from boundary_forest.estimators.batch import LearningBatch
 from boundary_forest.estimators.blocks import is_sparse
+from boundary_forest.estimators.columns import RawRows
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.files import ModelFileError, PackedArrays
 from boundary_forest.files.serialization import column_arrays, column_length, read_column
@@ -34,6 +36,10 @@ def packed(batch: LearningBatch) -> bytes:
             "X.indptr": rows.indptr.astype(np.int64),
             "X.width": np.array([rows.shape[1]]),
         }
+    elif isinstance(batch.X, RawRows):
+        arrays = {"X": batch.X.values}
+        for name, values in batch.X.saved().items():
+            arrays |= column_arrays(f"X.{name}", values)
     else:
         arrays = {"X": batch.X}
     for name in _COLUMNS:
@@ -90,6 +96,9 @@ def _unpacked(arrays: PackedArrays, first: int) -> LearningBatch:
         columns["y"] = arrays.array("y.vectors", "float64", 2)
     if "X" in arrays.entries:
         X = arrays.array("X", arrays.entry("X").dtype.name, 2)
+        if column_length(arrays, "X.kinds") is not None:
+            saved = {name: read_column(arrays, f"X.{name}") for name in RawRows.saved_names}
+            return LearningBatch(RawRows.loaded(X, saved), **columns, first=first)
         return LearningBatch(X, **columns, first=first)
     indptr = arrays.array("X.indptr", "int64")
     data = arrays.array("X.data", arrays.entry("X.data").dtype.name)

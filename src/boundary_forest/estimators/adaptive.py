@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from boundary_forest.estimators.engine_constants import (
     VOTE_WEIGHTS,
 )
 from boundary_forest.estimators.fitted import Fitted
-from boundary_forest.estimators.forest_settings import checked_lifetimes
+from boundary_forest.estimators.forest_settings import AUTO_COLUMNS, checked_lifetimes
 from boundary_forest.estimators.metrics import canonical
 
 ADAPTIVE_CONSTRAINTS: dict[str, list[Any]] = {
@@ -33,6 +33,7 @@ ADAPTIVE_CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 STREAM_CONSTRAINTS: dict[str, list[Any]] = {
+    "columns": [StrOptions({AUTO_COLUMNS}), None],
     "forgetting": [list, tuple, np.ndarray, StrOptions({"auto"}), None],
     "max_stored": [Interval(Integral, 1, MOST_STORED, closed="both"), None],
 }
@@ -62,6 +63,7 @@ class AdaptiveMixin:
     """Attributes and checks of the parameters that go beyond the paper."""
 
     _attributes: Callable[[str], Fitted]  # what was learned, of a forest that has the attribute
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
 
     @classmethod
     def for_tables(cls, **overrides: Any) -> Self:
@@ -82,18 +84,54 @@ class AdaptiveMixin:
         >>> BoundaryForestClassifier.for_tables(random_state=0).max_samples
         0.3
         """
-        return cls(**{**FOR_TABLES, **overrides})
+        columns = {"columns": AUTO_COLUMNS} if "columns" in cls._parameter_constraints else {}
+        return cls(**{**FOR_TABLES, **columns, **overrides})
 
     @property
     def feature_weights_(self) -> NDArray[np.float64]:
-        """The weights of the features, which multiply squared differences."""
-        return np.asarray(self._attributes("feature_weights_").engine.features()[0])
+        """The weights of the features, which multiply squared differences.
+
+        With ``columns="auto"`` in the order of ``get_feature_names_out``.
+        """
+        fitted = self._attributes("feature_weights_")
+        weights = np.asarray(fitted.engine.features()[0])
+        return weights if fitted.encoder is None else weights[: fitted.encoder.n_features]
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Each feature's weight times its variance, as shares that sum to 1."""
-        weights, variances = self._attributes("feature_importances_").engine.features()
-        return importances_of(weights, variances)
+        """Each column's weight times its variance, as shares that sum to 1."""
+        fitted = self._attributes("feature_importances_")
+        return column_importances(fitted, importances_of(*fitted.engine.features()))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the features that columns are encoded as.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns; None is ``feature_names_in_``, or x0, x1, ...
+
+        Returns
+        -------
+        names : ndarray of str objects
+            In the order of ``feature_weights_``.
+
+        Examples
+        --------
+        >>> from boundary_forest import BoundaryForestClassifier
+        >>> forest = BoundaryForestClassifier(random_state=0).fit([[0, 3], [9, 4]], ["a", "b"])
+        >>> forest.get_feature_names_out().tolist()
+        ['x0', 'x1']
+        """
+        fitted = self._attributes("get_feature_names_out")
+        names = fitted.feature_names if input_features is None else np.asarray(input_features)
+        if names is None:
+            names = np.array([f"x{i}" for i in range(fitted.n_columns)], dtype=object)
+        if len(names) != fitted.n_columns:
+            raise ValueError(f"input_features must have {fitted.n_columns} names, got {len(names)}")
+        if fitted.encoder is not None:
+            names = np.array(fitted.encoder.feature_names(names.tolist()), dtype=object)
+        return names.astype(object)
 
     @property
     def vote_power_(self) -> float:
@@ -131,7 +169,8 @@ class StreamsMixin:
         >>> BoundaryForestClassifier.for_streams(random_state=0).forgetting
         'auto'
         """
-        return cls(**{**FOR_STREAMS, "shuffle": False, **overrides})
+        own = {"shuffle": False, "columns": AUTO_COLUMNS}
+        return cls(**{**FOR_STREAMS, **own, **overrides})
 
 
 def mixture_in(fitted: Fitted) -> dict[str, float]:
@@ -150,6 +189,16 @@ def importances_of(
     importances = np.where(variances > 0, weights * variances, 0.0)
     total = importances.sum()
     return importances / total if total > 0 else importances
+
+
+def column_importances(fitted: Fitted, importances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the importance of each column, from those of the features."""
+    encoder = fitted.encoder
+    if encoder is None:
+        return importances
+    of_features = importances[: encoder.n_features]
+    sums = np.bincount(encoder.column_of, of_features, minlength=encoder.n_columns)
+    return sums.astype(np.float64)
 
 
 def most_important(importances: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
@@ -174,6 +223,21 @@ def last_decision(examples_seen: int, *, forgets: bool = False) -> int:
     return max(decision, examples_seen // PERIOD * PERIOD) if forgets else decision
 
 
+def check_open_columns(metric: Any, weights: Any) -> None:
+    """Refuse what needs to know all features: with columns="auto" they may appear at any time."""
+    if callable(metric) or canonical(metric) == "hamming":
+        raise ValueError(
+            f"columns='auto' cannot be combined with metric={metric!r}, which depends on the "
+            "number of features: encode the columns yourself and use columns=None"
+        )
+    if weights is not None and not isinstance(weights, str):
+        raise ValueError(
+            "columns='auto' requires feature_weights to be None or 'learned', because categories "
+            "may appear at any time: use columns=None, or multiply the columns by the square "
+            "roots of your weights"
+        )
+
+
 def check_adaptive(parameters: Mapping[str, Any]) -> None:
     """Refuse weights of features and lifetimes that are none, and metrics that take no weights."""
     checked_lifetimes(parameters.get("forgetting"))
@@ -189,6 +253,8 @@ def check_adaptive(parameters: Mapping[str, Any]) -> None:
                 "weights='mixture' requires forgetting=None: use weights='auto' for trees that "
                 "have lifetimes"
             )
+    if parameters.get("columns") is not None:
+        check_open_columns(parameters["metric"], weights)
     if weights is None:
         return
     if not is_euclidean:

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from boundary_forest.estimators.adaptive import check_adaptive
+from boundary_forest.estimators.checking import takes_any_columns
 from boundary_forest.estimators.class_weight import check_class_weight
 from boundary_forest.estimators.copying import Parts, put_together, taken_apart
 from boundary_forest.estimators.engine_constants import (
@@ -63,9 +64,12 @@ class BaseBoundaryForest(LearningMixin, QueryMixin, BaseEstimator):
     ----------
     label_policy : type
         What labels mean in the estimator's task.
+    encodes_columns : bool
+        Whether columns may be of any kind if ``columns`` says so.
     """
 
     label_policy: ClassVar[type[LabelPolicy]]
+    encodes_columns: ClassVar[bool] = True  # with columns="auto"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = PARAMETER_CONSTRAINTS
 
@@ -95,6 +99,9 @@ class BaseBoundaryForest(LearningMixin, QueryMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        any_kind = takes_any_columns(self)
+        tags.input_tags.allow_nan = tags.input_tags.string = any_kind
+        tags.input_tags.categorical = any_kind
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -118,8 +125,8 @@ class BaseBoundaryForest(LearningMixin, QueryMixin, BaseEstimator):
 
     @property
     def n_features_in_(self) -> int:
-        """Number of features."""
-        return self._attributes("n_features_in_").settings.n_features
+        """Number of columns of X."""
+        return self._attributes("n_features_in_").n_columns
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:

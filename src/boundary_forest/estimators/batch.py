@@ -16,8 +16,9 @@ class LearningBatch:
 
     Parameters
     ----------
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-        Positions, in the forest's element type unless they are sparse.
+    X : ndarray, CSR matrix or RawRows of shape (n_rows, n_features)
+        Positions, in the forest's element type unless they are sparse; or rows of columns of any
+        kind, which become positions when they are learned.
     y : ndarray or None
         Labels as they were given, but checked; None in retrieval.
     ids : ndarray of shape (n_rows,) or None
@@ -25,7 +26,7 @@ class LearningBatch:
     classes : ndarray or None
         Classes that the call declared.
     feature_names : ndarray of shape (n_features,) or None
-        Of the first batch, if it had some.
+        Of the first batch, if it had some, or of one with further columns.
     first : int
         How many examples had been seen before.
     replaces : bool

@@ -1,4 +1,4 @@
-"""Rows a block at a time, so that sparse rows never stand in memory all at once as dense ones."""
+"""Rows a block at a time, so that sparse and encoded rows are never in memory all at once."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def _differ(indices: list[int], values: list[Any]) -> bool:
 def row_blocks(
     X: Any, convert: Callable[[NDArray[Any]], NDArray[Any]], *, whole: bool = False
 ) -> Iterator[NDArray[Any]]:
-    """The rows of ``X``, converted: a dense array as it is, a CSR matrix densified by blocks."""
-    if not is_sparse(X):
+    """The rows of ``X``, converted: a dense array as it is, others made dense by blocks."""
+    if isinstance(X, np.ndarray):
         yield convert(X)
         return
     n_rows, n_features = X.shape

@@ -88,6 +88,11 @@ class BoundaryForestClassifier(
         learned so far, without forgotten ones; a dict has a weight above 0 for each class, and 1
         for classes that it lacks. It may have classes that have not appeared yet. The trees do not
         depend on it, and a class that no tree votes for has probability 0 whatever its weight.
+    columns : None or "auto", default=None
+        What X may contain. None: numbers. "auto": columns of numbers, text, categories, booleans
+        and dates, in a frame of pandas, polars or pyarrow, an array, or a list of dicts, with
+        missing values anywhere. What is known about columns is learned from the stream; new
+        categories may appear at any time. See the guide.
     verbose : int or bool, default=0
         Whether ``fit`` and ``partial_fit`` print every few seconds how many rows were learned and
         how long the rest will take. It acts at once, like ``n_jobs``, and changes no forest.
@@ -163,6 +168,7 @@ class BoundaryForestClassifier(
         max_stored: int | None = None,
         shuffle: bool = True,
         class_weight: Any = None,
+        columns: str | None = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -182,6 +188,7 @@ class BoundaryForestClassifier(
         self.forgetting = forgetting
         self.max_stored = max_stored
         self.shuffle = shuffle
+        self.columns = columns
         self.class_weight = class_weight
 
     @property

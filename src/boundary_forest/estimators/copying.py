@@ -18,6 +18,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from boundary_forest.estimators.columns import ColumnEncoder
 from boundary_forest.estimators.errors import plain
 from boundary_forest.estimators.fitted import Fitted, new_engine
 from boundary_forest.estimators.forest_settings import LATER_PARAMETERS, ForestSettings
@@ -43,6 +44,8 @@ class Parts:
         Names of the columns.
     state : dict
         The engine's.
+    encoder : ColumnEncoder or None
+        What is known about columns of any kind.
     """
 
     settings: ForestSettings
@@ -51,12 +54,21 @@ class Parts:
     columns: Mapping[str, NDArray[Any]]
     feature_names: NDArray[Any] | None
     state: dict[str, Any]
+    encoder: ColumnEncoder | None = None
 
 
 def taken_apart(fitted: Fitted, state: dict[str, Any]) -> Parts:
     """Return the parts of a fitted forest, of whose engine ``state`` is a snapshot's."""
     labels, columns = fitted.labels.saved(state["n_classes"])
-    return Parts(fitted.settings, fitted.parameters, labels, columns, fitted.feature_names, state)
+    return Parts(
+        fitted.settings,
+        fitted.parameters,
+        labels,
+        columns,
+        fitted.feature_names,
+        state,
+        fitted.encoder,
+    )
 
 
 def put_together(policy: type[LabelPolicy], parts: Parts) -> Fitted:
@@ -78,7 +90,8 @@ def unfilled(policy: type[LabelPolicy], parts: Parts) -> Fitted:
     labels = policy.from_parameters(parts.parameters).loaded(
         parts.labels, column, parts.settings.label_length
     )
-    return Fitted(new_engine(parts.settings, labels), parts.settings, labels, parts.feature_names)
+    engine = new_engine(parts.settings, labels)
+    return Fitted(engine, parts.settings, labels, parts.feature_names, parts.encoder)
 
 
 def filled(fitted: Fitted, state: dict[str, Any], *, positions: str) -> Fitted:
@@ -100,7 +113,12 @@ def fingerprint_of(fitted: Fitted) -> str:
     for name, value in settings.pop("adaptive").items():
         if value != LATER_PARAMETERS[name]:  # the paper's forest keeps the hash that it had
             settings[name] = value
-    while (found := fitted.engine.digest(fitted.labels.keys())) is None:
+    settings.pop("columns", None)  # it changes nothing but what columns are encoded as
+    n_features = None
+    if fitted.encoder is not None and fitted.encoder.described() is not None:
+        settings["columns"] = fitted.encoder.described()
+        n_features = settings["n_features"] = fitted.encoder.n_features  # without spare columns
+    while (found := _digest(fitted, n_features)) is None:
         pass  # a class was published since
     trees, examples, adaptation, seen = found
     described = [(key, _described(value)) for key, value in sorted(settings.items())]
@@ -111,6 +129,13 @@ def fingerprint_of(fitted: Fitted) -> str:
     if adaptation.any():
         digest.update(adaptation.tobytes())
     return digest.hexdigest()
+
+
+def _digest(fitted: Fitted, n_features: int | None) -> Any:
+    keys = fitted.labels.keys()
+    if n_features is None:
+        return fitted.engine.digest(keys)
+    return fitted.engine.digest(keys, n_features=n_features)
 
 
 def _described(value: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundary_forest.estimators.adaptive import (
+    column_importances,
     importances_of,
     mixture_in,
     most_important,
@@ -263,7 +264,7 @@ class Explanation:
     def in_columns(
         self,
         names: Sequence[str],
-        widths: Sequence[int],
+        column_of: Sequence[int] | NDArray[np.int64],
         decode: Callable[[NDArray[Any]], Any],
     ) -> Explanation:
         """Return the explanation in terms of the columns that the features were computed from.
@@ -272,8 +273,8 @@ class Explanation:
         ----------
         names : sequence of str
             The columns.
-        widths : sequence of int
-            Number of features of each, in order. Further features are left out.
+        column_of : sequence of int
+            The column of each feature. Further features are left out.
         decode : callable
             Takes a row of features, and returns the values of the columns.
 
@@ -282,17 +283,17 @@ class Explanation:
         >>> from boundary_forest import BoundaryForestClassifier
         >>> forest = BoundaryForestClassifier(random_state=0).fit([[1, 0], [0, 1]], ["a", "b"])
         >>> explained = forest.explain([1, 0]).in_columns(
-        ...     ["colour"], [2], lambda row: ["red" if row[0] else "blue"]
+        ...     ["colour"], [0, 0], lambda row: ["red" if row[0] else "blue"]
         ... )
         >>> explained.query, explained.examples[0].values
         (['red'], ['red'])
         """
-        starts = np.cumsum([0, *widths[:-1]])
 
         def summed(shares: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
-            if shares is None or not len(widths):
+            if shares is None or not len(column_of):
                 return None
-            return np.asarray(np.add.reduceat(shares[: sum(widths)], starts))
+            own = np.bincount(column_of, shares[: len(column_of)], minlength=len(names))
+            return own.astype(np.float64)
 
         examples = tuple(
             replace(e, values=decode(e.values), contributions=summed(e.contributions))
@@ -427,11 +428,12 @@ def explanation_of(fitted: Fitted, row: NDArray[Any]) -> Explanation:
             deviation=fitted.engine.label_deviation,
         )
     )
+    encoder = fitted.encoder
     names = [None] * len(leaves) if ids is None else names_of(ids, arrivals)[leaves].tolist()
     weighs = fitted.settings.adaptive.get("feature_weights") is not None
     features = fitted.engine.features() if weighs else None
-    feature_names: Iterable[Any] = (
-        [f"x{i}" for i in range(row.shape[1])]
+    column_names: Iterable[Any] = (
+        [f"x{i}" for i in range(fitted.n_columns)]
         if fitted.feature_names is None
         else fitted.feature_names
     )
@@ -439,11 +441,11 @@ def explanation_of(fitted: Fitted, row: NDArray[Any]) -> Explanation:
     shares: tuple[Share, ...] = ()
     if isinstance(policy, ClassLabels):
         shares = _mixed_shares(paths, policy, estimate) if mixture else _shares(paths, answer)
-    return Explanation(
+    explained = Explanation(
         answer,
         min(1.0, max(0.0, float(confidence))),
         tuple(paths),
-        () if features is None else _importances(feature_names, *features),
+        () if features is None else _importances(fitted, column_names, *features),
         shares,
         _with_rows(
             _examples(paths, names),
@@ -458,9 +460,12 @@ def explanation_of(fitted: Fitted, row: NDArray[Any]) -> Explanation:
         ),
         turnover_in(fitted),
         row[0],
-        tuple(map(str, feature_names)),
+        tuple(map(str, column_names)),
         tuple(mixture.items()),
     )
+    if encoder is None or (encoder.layout.is_plain and row.shape[1] == encoder.n_columns):
+        return explained
+    return explained.in_columns(explained.feature_names, encoder.column_of, encoder.decoded)
 
 
 def _lives(fitted: Fitted) -> list[int]:
@@ -526,6 +531,10 @@ def _with_rows(
 
 
 def _importances(
-    names: Iterable[Any], weights: NDArray[np.float64], variances: NDArray[np.float64]
+    fitted: Fitted,
+    names: Iterable[Any],
+    weights: NDArray[np.float64],
+    variances: NDArray[np.float64],
 ) -> tuple[tuple[str, float], ...]:
-    return most_important(named_importances(names, importances_of(weights, variances)))
+    importances = column_importances(fitted, importances_of(weights, variances))
+    return most_important(named_importances(names, importances))

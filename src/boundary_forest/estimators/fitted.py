@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundary_forest import _core
+from boundary_forest.estimators.columns import ColumnEncoder
 from boundary_forest.estimators.engine_constants import trees_in
 from boundary_forest.estimators.forest_settings import (
     BALANCED,
@@ -101,14 +102,22 @@ class Fitted:
         What its trees are grown with.
     labels : LabelPolicy
         What its labels mean.
-    feature_names : ndarray of shape (n_features,) or None
+    feature_names : ndarray of shape (n_columns,) or None
         Names of the columns, if the first batch had some.
+    encoder : ColumnEncoder or None
+        What is known about columns of any kind; None if columns are features.
     """
 
     engine: Forest
     settings: ForestSettings
     labels: LabelPolicy
     feature_names: NDArray[Any] | None = None
+    encoder: ColumnEncoder | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of the rows that users pass."""
+        return self.settings.n_features if self.encoder is None else self.encoder.n_columns
 
     @property
     def parameters(self) -> dict[str, Any]:

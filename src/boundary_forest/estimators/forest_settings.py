@@ -24,7 +24,9 @@ ADAPTIVE_PARAMETERS = {
     "forgetting": None,
     "max_stored": None,
     "class_weight": None,
+    "columns": None,
 }
+AUTO_COLUMNS = "auto"  # columns of any kind
 BALANCED = "balanced"  # the class_weight that follows the examples of each class
 # And of retrieval, with what is the paper's.
 LATER_PARAMETERS = {**ADAPTIVE_PARAMETERS, "search": "paper"}

@@ -24,10 +24,12 @@ from boundary_forest.estimators.learning_call import (
     checked_batch,
     encoded_labels,
     first_settings,
-    train_engine,
+    learned_columns,
+    with_columns,
 )
 from boundary_forest.estimators.learning_lock import LearningLock
 from boundary_forest.estimators.progress import shown_erasing, shown_learning
+from boundary_forest.estimators.training import train_engine
 
 
 class LearningMixin:
@@ -253,13 +255,19 @@ class LearningMixin:
         labels, policy = encoded_labels(self, fitted, batch)
         if fitted is None:
             settings = first_settings(self, batch, labels.shape[1], shuffle=shuffle)
+            before, after = learned_columns(batch, labels, policy, settings, None, shuffle=shuffle)
+            if after is not None:
+                settings = replace(settings, n_features=after.width)
             engine = self._new_engine(settings, policy)
-            fitted = Fitted(engine, settings, policy, batch.feature_names)
+            fitted = Fitted(engine, settings, policy, batch.feature_names, after)
             check_batch_ids(fitted, batch)
-        elif policy is not fitted.labels:
-            fitted = replace(fitted, labels=policy)
+        else:
+            before, after = learned_columns(
+                batch, labels, policy, fitted.settings, fitted.encoder, shuffle=False
+            )
+            fitted = with_columns(fitted, policy, batch, after)
         weigh_new_classes(fitted, known)
-        return PreparedBatch(batch, fitted, labels, mode, with_leaves, shuffle)
+        return PreparedBatch(batch, fitted, labels, mode, with_leaves, shuffle, before)
 
     def _train(self, prepared: PreparedBatch) -> Any:
         """Let the engine learn, and become what it has published; return its answers."""

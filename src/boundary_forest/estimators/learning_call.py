@@ -8,7 +8,6 @@ learned the first rows of the batch, or none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from numbers import Integral
@@ -19,16 +18,20 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from boundary_forest.estimators.batch import LearningBatch
-from boundary_forest.estimators.blocks import is_sparse, joined, row_blocks, slices
-from boundary_forest.estimators.checking import checked_positions, first_positions
+from boundary_forest.estimators.blocks import is_sparse
+from boundary_forest.estimators.checking import (
+    checked_positions,
+    checked_rows,
+    first_positions,
+    takes_any_columns,
+)
+from boundary_forest.estimators.columns import ColumnEncoder, LabelSlots, RawRows
 from boundary_forest.estimators.element_type import as_rows, element_type_of
 from boundary_forest.estimators.errors import raise_naming
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.forest_settings import ForestSettings
 from boundary_forest.estimators.ids import as_ids, check_kind, engine_ids, kind_of
-from boundary_forest.estimators.labels import LabelPolicy, NoLabels
-
-BLOCKS_PER_GATHERING = 4  # shuffled rows are copied, 8 MB at a time as float64
+from boundary_forest.estimators.labels import ClassLabels, LabelPolicy, NoLabels
 
 
 class LearningMode(Enum):
@@ -39,9 +42,6 @@ class LearningMode(Enum):
     REPLACE = "replace"
     PREDICT_THEN_LEARN = "predict_then_learn"
     ESTIMATE_THEN_LEARN = "estimate_then_learn"
-
-
-_WITH_ANSWERS = (LearningMode.PREDICT_THEN_LEARN, LearningMode.ESTIMATE_THEN_LEARN)
 
 
 @dataclass(frozen=True)
@@ -77,14 +77,21 @@ def checked_batch(estimator: Any, fitted: Fitted | None, call: LearningCall) -> 
     X, y, classes = call.X, call.y, call.classes
     names: NDArray[Any] | None = None
     if fitted is None:
-        X, names = first_positions(estimator, X)
+        dense = not is_sparse(X) and takes_any_columns(estimator)
+        X, names = (checked_rows if dense else first_positions)(estimator, X, *[None] * dense)
         first, labels = 0, new_labels(estimator)
     else:
-        X = checked_positions(estimator, X, fitted)
+        if fitted.encoder is None:
+            X = checked_positions(estimator, X, fitted)
+        else:
+            X, names = checked_rows(estimator, X, fitted)
+            names = None if X.shape[1] == fitted.n_columns else names
         first, labels = fitted.engine.seen, fitted.labels
     element_type = element_type_for(estimator, fitted, X)
     if is_sparse(X):  # what would not fit is found before the first block is learned
         as_rows(X.data, element_type)
+    elif isinstance(X, RawRows):
+        X = X.as_type(element_type)
     else:
         X = as_rows(X, element_type)
     n_rows = X.shape[0]
@@ -119,7 +126,8 @@ def element_type_for(estimator: Any, fitted: Fitted | None, X: Any) -> str:
     """Return what positions are kept as, or will be."""
     if fitted is not None:
         return fitted.settings.element_type
-    return str(element_type_of(X.dtype) if estimator.dtype == "auto" else estimator.dtype)
+    dtype = X.declared if isinstance(X, RawRows) else X.dtype
+    return str(element_type_of(dtype) if estimator.dtype == "auto" else estimator.dtype)
 
 
 def check_batch_ids(fitted: Fitted, batch: LearningBatch) -> None:
@@ -182,6 +190,8 @@ class PreparedBatch:
         Whether answers come with leaves.
     shuffle : bool, default=False
         Whether it is learned in the order of the forest's settings.
+    encoder : ColumnEncoder or None, default=None
+        What was known about columns before it.
     """
 
     batch: LearningBatch
@@ -190,81 +200,57 @@ class PreparedBatch:
     mode: LearningMode
     with_leaves: bool = False
     shuffle: bool = False
+    encoder: ColumnEncoder | None = None
+
+
+def learned_columns(
+    batch: LearningBatch,
+    labels: NDArray[np.float64],
+    policy: LabelPolicy,
+    settings: ForestSettings,
+    encoder: ColumnEncoder | None,
+    *,
+    shuffle: bool,
+) -> tuple[ColumnEncoder | None, ColumnEncoder | None]:
+    """Return what is known about columns before and after a batch; None if they are features."""
+    if not isinstance(batch.X, RawRows):
+        return None, None
+    if encoder is None:
+        classes = () if isinstance(policy, ClassLabels) else None
+        encoder = ColumnEncoder(LabelSlots(classes, labels.shape[1]), settings.element_type)
+    order = settings.row_order.rows(np.arange(len(batch))) if shuffle else None
+    return encoder, encoder.learned(batch.X, labels, order)
+
+
+def with_columns(
+    fitted: Fitted, labels: LabelPolicy, batch: LearningBatch, encoder: ColumnEncoder | None
+) -> Fitted:
+    """Return what a forest is once it has learned something of a batch; if it has new features,
+    with an engine of its own, so that queries go on with the one they know.
+    """
+    if encoder is None:
+        return fitted if labels is fitted.labels else replace(fitted, labels=labels)
+    names = fitted.feature_names if batch.feature_names is None else batch.feature_names
+    engine, settings = fitted.engine, fitted.settings
+    if encoder.width > settings.n_features:
+        engine = engine.widened(encoder.width)
+        settings = replace(settings, n_features=encoder.width)
+    return Fitted(engine, settings, labels, names, encoder)
 
 
 def as_learned(prepared: PreparedBatch) -> Fitted:
     """Return what the estimator is after a batch was learned, whole or in part."""
-    fitted = prepared.fitted
+    fitted, batch = prepared.fitted, prepared.batch
     n_rows, n_learned = fitted.settings.order
+    n = fitted.engine.seen - batch.first
+    if prepared.encoder is not None and n < len(batch):
+        at = fitted.settings.row_order.rows(np.arange(n)) if prepared.shuffle else slice(0, n)
+        encoder = prepared.encoder.learned(batch.X[at], prepared.labels[at])
+        names = fitted.feature_names
+        if names is not None:
+            names = names[: encoder.n_columns]
+        fitted = replace(fitted, encoder=encoder, feature_names=names)
     if not prepared.shuffle or fitted.engine.seen == n_learned:
         return fitted
     settings = replace(fitted.settings, order=(n_rows, fitted.engine.seen))
     return replace(fitted, settings=settings)
-
-
-def train_engine(prepared: PreparedBatch, parts: Iterable[LearningBatch], n_threads: int) -> Any:
-    """Learn the parts of a batch in order, and return the engine's answers, or None.
-
-    A forest that has learned nothing has no answer to its first row, and none is returned.
-    """
-    batch, answers = prepared.batch, []
-    if prepared.shuffle:
-        return _train_shuffled(prepared, n_threads)
-    ids = None if batch.ids is None else engine_ids(batch.ids)
-    for part in parts:
-        start = part.first - batch.first
-        for rows in _blocks(prepared, part.X):
-            block = slice(start, start + len(rows))
-            names = None if ids is None else ids[block]
-            try:
-                answers.append(_train_block(prepared, rows, block, n_threads, names))
-            except BaseException as error:
-                if start:
-                    error.add_note(f"{start} rows were learned before this error and are kept")
-                raise
-            start = block.stop
-    return None if answers[0] is None else joined(answers)
-
-
-def _train_shuffled(prepared: PreparedBatch, n_threads: int) -> None:
-    """Learn a batch in the order of the settings; rows are gathered a block at a time."""
-    batch, settings = prepared.batch, prepared.fitted.settings
-    engine, order = prepared.fitted.engine, settings.row_order
-    for block in slices(len(batch), settings.n_features * BLOCKS_PER_GATHERING):
-        at = order.rows(np.arange(block.start, block.stop))
-        rows = batch.X[at]
-        rows = as_rows(rows.toarray() if is_sparse(rows) else rows, settings.element_type)
-        ids = None if batch.ids is None else engine_ids(batch.ids[at])
-        try:
-            engine.learn(rows, prepared.labels[at], n_threads, ids)
-        except KeyboardInterrupt as error:
-            error.add_note(
-                f"{engine.seen:,} of {len(batch):,} rows, drawn at random, were learned before "
-                "this and are kept"
-            )
-            raise
-
-
-def _train_block(
-    prepared: PreparedBatch, rows: NDArray[Any], block: slice, n_threads: int, ids: Any
-) -> Any:
-    fitted, labels = prepared.fitted, prepared.labels[block]
-    method = getattr(fitted.engine, prepared.mode.value)
-    if prepared.mode not in _WITH_ANSWERS:
-        return method(rows, labels, n_threads, ids)
-    if fitted.engine.seen == 0:  # the first row of all is learned without an answer
-        fitted.engine.learn(rows[:1], labels[:1], n_threads, None if ids is None else ids[:1])
-        rows, labels, ids = rows[1:], labels[1:], None if ids is None else ids[1:]
-    # All classes of the batch are known by now, and will be met.
-    ranks = fitted.labels.ranks()
-    return method(rows, labels, n_threads, ids, ranks=ranks, with_ends=prepared.with_leaves)
-
-
-def _blocks(prepared: PreparedBatch, X: Any) -> Iterator[NDArray[Any]]:
-    """Return sparse rows by blocks, unless a call that fails half-way must be taken back whole."""
-    settings = prepared.fitted.settings
-    if not is_sparse(X):
-        return iter((as_rows(X, settings.element_type),))
-    functions = (settings.metric, *prepared.fitted.labels.rules.values())
-    whole = prepared.mode is LearningMode.LEARN_OFFLINE or any(map(callable, functions))
-    return row_blocks(X, lambda rows: as_rows(rows, settings.element_type), whole=whole)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from boundary_forest.estimators.blocks import joined, row_blocks
-from boundary_forest.estimators.checking import checked_positions, n_threads
+from boundary_forest.estimators.checking import n_threads, query_positions
 from boundary_forest.estimators.copying import fingerprint_of
 from boundary_forest.estimators.element_type import as_queries
 from boundary_forest.estimators.errors import as_count
@@ -140,7 +140,9 @@ class QueryMixin:
             differs in x0 (9, query 8: 100%)
         """
         fitted = self._require_fitted()
-        if (named := _named_row(fitted, x)) is not None:
+        if fitted.encoder is not None:
+            rows = self._query_rows(fitted, _single(x))
+        elif (named := _named_row(fitted, x)) is not None:
             rows = self._query_rows(replace(fitted, feature_names=None), named)
         else:
             rows = self._query_rows(fitted, np.asarray(x)[None] if np.ndim(x) == 1 else x)
@@ -221,7 +223,7 @@ class QueryMixin:
         self, fitted: Fitted, X: Any, query: Callable[[Fitted, NDArray[Any], int], T]
     ) -> list[T]:
         """The answers to each block of rows."""
-        X = checked_positions(self, X, fitted)
+        X = query_positions(self, X, fitted)
         threads = n_threads(self.n_jobs)
         return [query(fitted, rows, threads) for rows in row_blocks(X, as_queries)]
 
@@ -238,7 +240,7 @@ class QueryMixin:
 
     def _query_rows(self, fitted: Fitted, X: Any) -> NDArray[Any]:
         """X as rows to query the forest with."""
-        (rows,) = row_blocks(checked_positions(self, X, fitted), as_queries, whole=True)
+        (rows,) = row_blocks(query_positions(self, X, fitted), as_queries, whole=True)
         return rows
 
 
@@ -267,6 +269,16 @@ def _named_row(fitted: Fitted, x: Any) -> NDArray[Any] | None:
     for name in names:
         check_cell(name, x[name])
     return np.asarray([[x[name] for name in names]])
+
+
+def _single(x: Any) -> Any:
+    """Return one row as rows: a dict, a Series with names, or an array of one dimension."""
+    if isinstance(x, Mapping):
+        return [x]
+    if hasattr(x, "to_dict") and hasattr(x, "index") and np.ndim(x) == 1:
+        named = x.to_dict()
+        return [named] if all(isinstance(name, str) for name in named) else np.asarray(x)[None]
+    return np.asarray(x)[None] if np.ndim(x) == 1 else x
 
 
 def named_neighbors(fitted: Fitted, found: tuple[Any, Any, Any]) -> Neighbors:

@@ -82,6 +82,11 @@ class BoundaryForestRegressor(
         Whether ``fit`` learns its rows in an order drawn from the seed, so that rows sorted by
         class or target do no harm. With False, ``fit`` is ``partial_fit`` from nothing. Rows keep
         their numbers either way. With ``offline=True`` it has no effect.
+    columns : None or "auto", default=None
+        What X may contain. None: numbers. "auto": columns of numbers, text, categories, booleans
+        and dates, in a frame of pandas, polars or pyarrow, an array, or a list of dicts, with
+        missing values anywhere. What is known about columns is learned from the stream; new
+        categories may appear at any time. See the guide.
     verbose : int or bool, default=0
         Whether ``fit`` and ``partial_fit`` print every few seconds how many rows were learned and
         how long the rest will take. It acts at once, like ``n_jobs``, and changes no forest.
@@ -155,6 +160,7 @@ class BoundaryForestRegressor(
         forgetting: Any = None,
         max_stored: int | None = None,
         shuffle: bool = True,
+        columns: str | None = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -175,6 +181,7 @@ class BoundaryForestRegressor(
         self.forgetting = forgetting
         self.max_stored = max_stored
         self.shuffle = shuffle
+        self.columns = columns
 
     @refuses_sample_weight
     def fit(self, X: Any, y: Any, *, ids: Any = None) -> Self:

@@ -237,6 +237,10 @@ def _importances(file: ModelFile, forest: dict[str, Any]) -> dict[str, float]:
     window = file.array("window_positions", file.entry("positions").dtype.name, 2)
     importances = importances_of(weights, window.astype(np.float64).var(axis=0))
     names = read_column(file, "feature_names") if forest["has_feature_names"] else None
+    if forest["has_columns"]:
+        columns, n = read_column(file, "feature_columns"), len(read_column(file, "column_kinds"))
+        sums = np.bincount(columns, importances[: len(columns)], minlength=n)
+        importances = sums.astype(np.float64)
     return named_importances(names, importances)
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.blocks import slices
+from boundary_forest.estimators.columns import ColumnEncoder
 from boundary_forest.estimators.copying import Parts, filled, unfilled
 from boundary_forest.estimators.engine_constants import (
     ELEMENT_TYPE,
@@ -25,6 +26,7 @@ from boundary_forest.estimators.engine_constants import (
 )
 from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.forest_settings import (
+    AUTO_COLUMNS,
     LATER_PARAMETERS,
     TREE_PARAMETERS,
     ForestSettings,
@@ -104,8 +106,10 @@ def _fitted(
             ids=kind_of(ids),
             order=_order(forest),
         )
-        feature_names = _feature_names(file, forest, n_features)
-        parts = Parts(settings, in_use, forest, _Columns(file), feature_names, state)
+        encoder = _encoder(file, forest, settings)
+        n_columns = n_features if encoder is None else encoder.n_columns
+        feature_names = _feature_names(file, forest, n_columns)
+        parts = Parts(settings, in_use, forest, _Columns(file), feature_names, state, encoder)
         fitted = unfilled(kind.label_policy, parts)
     if ids is not None and window_ids is not None:
         state["ids"], state["window_ids"] = engine_ids(ids), engine_ids(window_ids)
@@ -136,6 +140,21 @@ def _ids(file: ModelFile, forest: dict[str, Any], name: str, n: int) -> NDArray[
         if len(ids) != n or (n > 0 and ids.dtype != as_ids(ids, n).dtype):
             raise ValueError("ids must be int64 or str, one per example")
     return ids
+
+
+def _encoder(
+    file: ModelFile, forest: dict[str, Any], settings: ForestSettings
+) -> ColumnEncoder | None:
+    if not _flag(file, forest, "has_columns"):
+        return None
+    if settings.adaptive.get("columns") != AUTO_COLUMNS:
+        raise ValueError("it has columns of any kind, but columns is not 'auto'")
+    encoder = ColumnEncoder.loaded(_Columns(file), settings.element_type, settings.label_length)
+    if encoder.width > settings.n_features or encoder.n_columns < 1:
+        raise ValueError(
+            f"its columns need {encoder.width} features, but it has {settings.n_features}"
+        )
+    return encoder
 
 
 def _feature_names(file: ModelFile, forest: dict[str, Any], n_features: int) -> NDArray[Any] | None:

@@ -87,6 +87,8 @@ def _fitted_contents(fitted: Fitted) -> tuple[dict[str, Any], FileArrays]:
         columns |= {name: id_column(state[name]) for name in ID_COLUMNS}
     if names is not None:
         columns["feature_names"] = names
+    if parts.encoder is not None:
+        columns |= parts.encoder.saved()
     document = {
         "in_use": written_parameters(dict(parts.parameters)),
         "seed": settings.seed,
@@ -96,6 +98,7 @@ def _fitted_contents(fitted: Fitted) -> tuple[dict[str, Any], FileArrays]:
         "counts": list(state["counts"]),
         "has_ids": state["ids"] is not None,
         "has_feature_names": names is not None,
+        "has_columns": parts.encoder is not None,
         "vote_power": state["vote_power"],
         **parts.labels,
     }

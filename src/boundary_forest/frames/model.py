@@ -86,13 +86,14 @@ class FrameModel:
         target : str
             The column to predict.
         **parameters
-            Of the forest.
+            Of the forest that differ from ``for_tables``, which the command line uses, too.
         """
         from boundary_forest.frames.inference import choose
 
         table = as_table(rows)
         columns = choose(table, ColumnOptions(target=target))
-        return cls(empty_forest(columns.task, **parameters), columns).partial_fit(table)
+        forest = _ESTIMATORS[columns.task].for_tables(**parameters)
+        return cls(forest, columns).partial_fit(table)
 
     def __repr__(self) -> str:
         columns = self.columns
@@ -190,7 +191,9 @@ class FrameModel:
         explanation: Explanation = self.forest.explain(self._positions(as_table(rows)))
         features = self.columns.features
         explanation = explanation.in_columns(
-            [f.name for f in features], [f.width for f in features], self.columns.decoded
+            [f.name for f in features],
+            np.repeat(np.arange(len(features)), [f.width for f in features]),
+            self.columns.decoded,
         )
         if explanation.importances:  # of the features that columns are encoded as
             by_column = most_important(self.feature_importances_)

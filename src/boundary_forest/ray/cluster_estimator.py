@@ -59,10 +59,12 @@ class ClusterMixin(BaseBoundaryForest):
     Notes
     -----
     For the same ``random_state``, the forest and every answer are those of the estimator in one
-    process. Functions as ``metric`` are refused, and ``forget`` gathers the forest.
+    process. Functions as ``metric`` are refused, and ``forget`` gathers the forest. ``columns`` has
+    no effect: columns must be numbers, without missing values.
     """
 
     local: ClassVar[type[BaseBoundaryForest]]  # the estimator in one process
+    encodes_columns = False  # columns="auto" takes numbers alone
 
     _checkpoint: Checkpoint | None = None
 
@@ -149,12 +151,18 @@ class ClusterMixin(BaseBoundaryForest):
             )
         spread = cls(**forest.get_params(deep=False), **cluster)
         spread.check_params()
+        encoder = None if forest.fitted is None else forest.fitted.encoder
+        if encoder is not None and encoder.described() is not None:
+            raise ValueError(
+                "forest has learned columns of text, dates or with missing values, which a "
+                "cluster does not encode: keep it in one process"
+            )
         with forest.learning_paused(), forest.changing():
             forest.erase_forgotten()
             fitted: Fitted | None = forest.fitted
             if fitted is not None:
                 try:
-                    spread._take_over(fitted)
+                    spread._take_over(replace(fitted, encoder=None))
                 except BaseException:
                     spread.close()
                     raise
@@ -295,7 +303,15 @@ class ClusterMixin(BaseBoundaryForest):
             self._open_checkpoint()
         if self._checkpoint is not None and self._fitted is None:
             call = replace(call, reset=False)  # there is nothing to forget
-        result = super()._learn(call)
+        try:
+            result = super()._learn(call)
+        except (TypeError, ValueError) as error:
+            if getattr(self, "columns", None) is not None:
+                error.add_note(
+                    "on a cluster, columns='auto' takes numbers without missing values alone: "
+                    "encode the columns first, or learn in one process"
+                )
+            raise
         if self._checkpoint is not None and self._checkpoint.n_rows >= self.checkpoint_rows:
             try:
                 self.save_checkpoint()

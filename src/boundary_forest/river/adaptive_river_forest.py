@@ -14,6 +14,7 @@ from boundary_forest.estimators.adaptive import (
 )
 from boundary_forest.estimators.engine_constants import NONE
 from boundary_forest.estimators.explanation import Explanation
+from boundary_forest.estimators.forest_settings import AUTO_COLUMNS
 from boundary_forest.river.river_forest import RiverForest
 
 
@@ -33,7 +34,9 @@ class AdaptiveRiverForest(RiverForest):
         weights: str = "distance",
         forgetting: str | list[int | None] | None = None,
         max_stored: int | None = None,
+        columns: str | None = None,
     ) -> None:
+        self.columns = columns
         self.feature_weights = feature_weights
         self.max_samples = max_samples
         self.weights = weights
@@ -58,7 +61,7 @@ class AdaptiveRiverForest(RiverForest):
         >>> BoundaryForestClassifier.for_tables(seed=0).feature_weights
         'learned'
         """
-        return cls(**{**FOR_TABLES, **overrides})
+        return cls(**{**FOR_TABLES, "columns": AUTO_COLUMNS, **overrides})
 
     @classmethod
     def for_streams(cls, **overrides: Any) -> Self:
@@ -77,7 +80,7 @@ class AdaptiveRiverForest(RiverForest):
         >>> BoundaryForestClassifier.for_streams(seed=0).forgetting
         'auto'
         """
-        return cls(**{**FOR_STREAMS, **overrides})
+        return cls(**{**FOR_STREAMS, "columns": AUTO_COLUMNS, **overrides})
 
     @property
     def feature_weights_(self) -> dict[Hashable, float]:
@@ -87,7 +90,7 @@ class AdaptiveRiverForest(RiverForest):
     @property
     def feature_importances_(self) -> dict[Hashable, float]:
         """Each feature's weight times its variance, as shares that sum to 1, by feature."""
-        return {} if self._forest is None else self._forest.by_name(importances_of)
+        return {} if self._forest is None else self._forest.by_column(importances_of)
 
     @property
     def mixture_(self) -> dict[str, float]:
@@ -167,7 +170,7 @@ class AdaptiveRiverForest(RiverForest):
         return replace(explanation, importances=most_important(named))
 
     def _shared_parameters(self) -> dict[str, Any]:
-        names = ("feature_weights", "max_samples", "weights", "forgetting", "max_stored")
+        names = ("feature_weights", "max_samples", "weights", "forgetting", "max_stored", "columns")
         return {**super()._shared_parameters(), **{name: getattr(self, name) for name in names}}
 
     def _check_parameters(self) -> None:

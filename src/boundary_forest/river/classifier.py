@@ -58,6 +58,9 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
         :class:`boundary_forest.BoundaryForestClassifier`; see :meth:`for_streams`.
     max_stored : int or None, default=None
         The maximum number of stored examples; None: no limit.
+    columns : None or "auto", default=None
+        What values may be. None: numbers. "auto": numbers, text, booleans and dates, and None; a
+        key that a dict lacks is then a missing value. ``for_tables`` and ``for_streams`` set it.
     class_weight : None, "balanced" or dict, default=None
         What the votes for each label are multiplied by, as for
         :class:`boundary_forest.BoundaryForestClassifier`.
@@ -105,6 +108,7 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
         weights: str = "distance",
         forgetting: str | list[int | None] | None = None,
         max_stored: int | None = None,
+        columns: str | None = None,
         class_weight: str | dict[Any, float] | None = None,
     ) -> None:
         self.class_weight = class_weight
@@ -120,6 +124,7 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
             weights,
             forgetting,
             max_stored,
+            columns,
         )
         # Each label's code, in order of appearance, as the engine takes it: an array of one number.
         self._codes: dict[Any, NDArray[np.float64]] = {}

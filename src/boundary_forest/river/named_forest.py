@@ -12,7 +12,6 @@ pass, and no array is checked twice.
 from __future__ import annotations
 
 import math
-import re
 import struct
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
@@ -26,6 +25,8 @@ from sklearn.base import clone
 
 from boundary_forest.estimators.adaptive import mixture_in
 from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.columns.layout import width_for
+from boundary_forest.estimators.columns.reading import natural_order
 from boundary_forest.estimators.copying import filled
 from boundary_forest.estimators.element_type import LARGEST_INTEGER
 from boundary_forest.estimators.engine_constants import NONE
@@ -59,7 +60,7 @@ class NamedColumns:
     def __init__(self, names: Iterable[Hashable] = (), *, spare: bool) -> None:
         self.of = {name: column for column, name in enumerate(names)}
         self.spare = spare  # whether there may be columns that no feature has yet
-        self.width = _width_for(len(self.of)) if spare else max(1, len(self.of))
+        self.width = width_for(len(self.of)) if spare else max(1, len(self.of))
         # itemgetter is three times as fast as a loop, but answers for one name without a tuple.
         pick = itemgetter(*self.of) if len(self.of) > 1 else None
         self._pick: Any = pick or (lambda x: [x[name] for name in self.of])
@@ -70,7 +71,7 @@ class NamedColumns:
         new = [name for name in names if name not in self.of]
         if not new:
             return self
-        return NamedColumns([*self.of, *sorted(new, key=_natural_order)], spare=self.spare)
+        return NamedColumns([*self.of, *sorted(new, key=natural_order)], spare=self.spare)
 
     def row(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
         """The features that have a column, as a matrix of one row."""
@@ -116,11 +117,12 @@ class NamedForest:
         self.ids = ids
         self.columns = NamedColumns(spare=_may_have_spare_columns(estimator))
         self._engine = self._make_engine()
-        self._narrower: tuple[NamedColumns, Any] | None = (
-            None  # from before a widening that may fail
-        )
+        # From before a widening after which learning may fail.
+        self._narrower: tuple[NamedColumns, Forest] | None = None
 
-    def row_to_learn(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
+    def row_to_learn(
+        self, x: Mapping[Hashable, Any], label: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """A row with all features of x, after making room for the new ones."""
         columns = self.columns
         if x.keys() <= columns.of.keys():
@@ -130,7 +132,7 @@ class NamedForest:
         self._widen(columns)
         return row
 
-    def rows_to_learn(self, X: pd.DataFrame) -> NDArray[np.float64]:
+    def rows_to_learn(self, X: pd.DataFrame, labels: NDArray[np.float64]) -> NDArray[np.float64]:
         """Rows with all columns of the frame, after making room for the new ones."""
         if not X.columns.is_unique:
             name = X.columns[X.columns.duplicated()][0]
@@ -158,9 +160,7 @@ class NamedForest:
             self._engine.learn(rows, labels, n_jobs, None if ids is None else engine_ids(ids))
         except Exception:
             if self._narrower is not None:
-                self.columns, state = self._narrower
-                self._engine = self._make_engine()
-                self._engine.restore(state)
+                self.columns, self._engine = self._narrower
             raise
         finally:
             self._narrower = None
@@ -178,22 +178,22 @@ class NamedForest:
 
     def predict_one(self, x: Mapping[Hashable, Any]) -> float:
         """The code of the class with the most votes, of equals the first to appear; or the mean."""
-        code_or_mean: float = self._engine.predict(self.columns.row(x), 1).item()
+        code_or_mean: float = self._engine.predict(self._query_row(x), 1).item()
         return code_or_mean
 
     def predict(self, X: pd.DataFrame, n_jobs: int) -> NDArray[np.float64]:
         """The same for every row of a frame."""
-        codes_or_means: NDArray[np.float64] = self._engine.predict(self.columns.rows(X), n_jobs)
+        codes_or_means: NDArray[np.float64] = self._engine.predict(self._query_rows(X), n_jobs)
         return codes_or_means[:, 0]
 
     def shares_one(self, x: Mapping[Hashable, Any]) -> list[float]:
         """Each class's share of the votes, by code."""
-        shares: list[float] = self._engine.estimate(self.columns.row(x), 1).tolist()[0]
+        shares: list[float] = self._engine.estimate(self._query_row(x), 1).tolist()[0]
         return shares
 
     def shares(self, X: pd.DataFrame, n_jobs: int) -> NDArray[np.float64]:
         """The same for every row of a frame."""
-        shares: NDArray[np.float64] = self._engine.estimate(self.columns.rows(X), n_jobs)
+        shares: NDArray[np.float64] = self._engine.estimate(self._query_rows(X), n_jobs)
         return shares
 
     def explanation(self, x: Mapping[Hashable, Any], labels: NDArray[Any]) -> Explanation:
@@ -207,7 +207,7 @@ class NamedForest:
         n, names = len(columns.of), [str(name) for name in columns.of]
         # Columns to spare are no features.
         return explanation_of(fitted, columns.row(x)).in_columns(
-            names, [1] * n, lambda row: row[:n]
+            names, range(n), lambda row: row[:n]
         )
 
     def as_estimator(self, labels: NDArray[Any]) -> BaseBoundaryForest:
@@ -233,7 +233,7 @@ class NamedForest:
 
     def neighbors(self, x: Mapping[Hashable, Any], n: int) -> tuple[list[float], list[int]]:
         """Distances and arrival numbers of the n nearest, nearest first."""
-        distances, arrivals, _ = self._engine.neighbors(self.columns.row(x), n, 1)
+        distances, arrivals, _ = self._engine.neighbors(self._query_row(x), n, 1)
         return distances[0].tolist(), arrivals[0].tolist()
 
     def by_name(
@@ -244,6 +244,18 @@ class NamedForest:
         # Another thread may have added columns since.
         columns = self.columns.of.items()
         return {name: values[column] for name, column in columns if column < len(values)}
+
+    def by_column(
+        self, of: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+    ) -> dict[Hashable, float]:
+        """The same, summed over the features of each column."""
+        return self.by_name(of)
+
+    def _query_row(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
+        return self.columns.row(x)
+
+    def _query_rows(self, X: pd.DataFrame) -> NDArray[np.float64]:
+        return self.columns.rows(X)
 
     @property
     def mixture(self) -> dict[str, float]:
@@ -267,8 +279,8 @@ class NamedForest:
     def _widen(self, columns: NamedColumns) -> None:
         if columns.width > self.columns.width:
             if callable(self._estimator.metric):
-                self._narrower = (self.columns, self._engine.snapshot().state())
-            self._engine.widen(columns.width)
+                self._narrower = (self.columns, self._engine)
+            self._engine = self._engine.widened(columns.width)
         self.columns = columns
 
     def _settings(self) -> ForestSettings:
@@ -306,28 +318,6 @@ def _may_have_spare_columns(estimator: BaseBoundaryForest) -> bool:
     counts it.
     """
     return isinstance(estimator.metric, str) and estimator.metric != "hamming"
-
-
-def _width_for(n_features: int) -> int:
-    """At least one column, and room for more: each widening copies every stored row, so beyond 16
-    there is a quarter to spare, and n features in all cost a few copies instead of n.
-    """
-    width = max(1, n_features)
-    if width > 16:
-        width = 16
-        while width < n_features:
-            width += 16 * -(-width // 64)
-    return width
-
-
-def _natural_order(name: Hashable) -> tuple[int, Any, str]:
-    """Sorts names of any type: numbers by value, text as people do, x2 before x10."""
-    if isinstance(name, str):
-        parts = re.split(r"(\d+)", name)
-        return 1, [int(part) if i % 2 else part for i, part in enumerate(parts)], name
-    if isinstance(name, Integral):
-        return 0, int(name), ""
-    return 2, repr(name), ""
 
 
 def number(what: str, value: Any) -> float:

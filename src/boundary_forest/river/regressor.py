@@ -54,6 +54,9 @@ class BoundaryForestRegressor(AdaptiveRiverForest, base.MiniBatchRegressor):
         :class:`boundary_forest.BoundaryForestRegressor`; see :meth:`for_streams`.
     max_stored : int or None, default=None
         The maximum number of stored examples; None: no limit.
+    columns : None or "auto", default=None
+        What values may be. None: numbers. "auto": numbers, text, booleans and dates, and None; a
+        key that a dict lacks is then a missing value. ``for_tables`` and ``for_streams`` set it.
 
     Attributes
     ----------
@@ -90,6 +93,7 @@ class BoundaryForestRegressor(AdaptiveRiverForest, base.MiniBatchRegressor):
         weights: str = "distance",
         forgetting: str | list[int | None] | None = None,
         max_stored: int | None = None,
+        columns: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         super().__init__(
@@ -104,6 +108,7 @@ class BoundaryForestRegressor(AdaptiveRiverForest, base.MiniBatchRegressor):
             weights,
             forgetting,
             max_stored,
+            columns,
         )
 
     def _estimator(self) -> BaseBoundaryForest:

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from river import base
 
 from boundary_forest.estimators.base import BaseBoundaryForest
+from boundary_forest.estimators.checking import takes_any_columns
 from boundary_forest.estimators.explanation import Explanation
 from boundary_forest.estimators.ids import as_ids, kind_of
+from boundary_forest.river.encoded_forest import EncodedForest
 from boundary_forest.river.named_forest import NamedForest
 
 if TYPE_CHECKING:
@@ -134,7 +136,9 @@ class RiverForest(base.Estimator):
         forest = self._forest
         if forest is None:
             seed = random.getrandbits(32) if self.seed is None else int(self.seed)
-            forest = NamedForest(self._estimator(), seed, kind_of(ids))
+            estimator = self._estimator()
+            kind = EncodedForest if takes_any_columns(estimator) else NamedForest
+            forest = kind(estimator, seed, kind_of(ids))
         forest.check_ids(ids)
         return forest
 
@@ -143,7 +147,7 @@ class RiverForest(base.Estimator):
     ) -> None:
         ids = None if id is None else as_ids([id], 1)
         forest = self._forest_to_learn(ids)
-        row = forest.row_to_learn(x)
+        row = forest.row_to_learn(x, label)
         self._before_learning(forest)
         forest.learn(row, label, 1, ids)
         self._forest = forest
@@ -151,7 +155,7 @@ class RiverForest(base.Estimator):
     def _learn_many(self, X: pd.DataFrame, labels: NDArray[np.float64], ids: Any = None) -> None:
         names = None if ids is None else as_ids(ids, len(labels))
         forest = self._forest_to_learn(names)
-        rows = forest.rows_to_learn(X)
+        rows = forest.rows_to_learn(X, labels)
         self._before_learning(forest)
         try:
             forest.learn(rows, labels, self._n_threads(), names)

@@ -1,0 +1,524 @@
+"""Columns as features: what was learned about them, and rows of numbers made with it.
+
+A number, boolean or date is one feature (:mod:`missing_numbers` says what a missing one counts as).
+Text is as many as labels have slots: the mean labels of its category (:mod:`category_means`).
+
+Features are numbered in order of appearance, and an example's features follow from its values and
+from the examples before it, so that it does not matter how a stream was split into batches. A query
+has the features that it would have if it were learned now, without those that would be new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boundary_forest.estimators.columns.category_means import (
+    CategoryMeans,
+    loaded_means,
+    saved_means,
+)
+from boundary_forest.estimators.columns.cells import BOOLEAN, DATE, KINDS, TEXT, as_date
+from boundary_forest.estimators.columns.label_slots import LabelSlots
+from boundary_forest.estimators.columns.layout import VALUE, Feature, Layout
+from boundary_forest.estimators.columns.missing_numbers import (
+    N_COUNTS,
+    N_LABEL_SUMS,
+    MissingNumbers,
+    next_move,
+)
+from boundary_forest.estimators.columns.raw_rows import RawRows
+
+ROWS_AT_ONCE = 1024  # whose sums are added up together
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnEncoder:
+    """What a forest has learned about its columns; replaced, never edited.
+
+    Parameters
+    ----------
+    slots : LabelSlots
+        Which slots labels count in.
+    element_type : str
+        What features are kept as; means are rounded to it.
+    layout : Layout
+        What features are.
+    n_rows : int
+        How many examples were learned.
+    label_sums : ndarray of shape (n_slots,)
+        Sums of their labels.
+    first, sums, counts : ndarray of shape (n_columns,)
+        Of the values of each column that is not text: the first, the sum of differences from it,
+        and their number.
+    categories : dict of int to CategoryMeans
+        Of each column of text.
+    missing : MissingNumbers
+        What missing numbers count as.
+    """
+
+    slots: LabelSlots
+    element_type: str = "float64"
+    layout: Layout = field(default_factory=Layout)
+    n_rows: int = 0
+    label_sums: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    first: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    sums: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    counts: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    categories: Mapping[int, CategoryMeans] = field(default_factory=dict)
+    missing: MissingNumbers = field(default_factory=MissingNumbers.empty)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self.first)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, without columns to spare."""
+        return len(self.layout.features)
+
+    @property
+    def width(self) -> int:
+        """Number of features, with columns to spare."""
+        return self.layout.width
+
+    # Learning
+
+    def learned(
+        self, rows: RawRows, labels: NDArray[np.float64], order: NDArray[np.int64] | None = None
+    ) -> ColumnEncoder:
+        """Return what is known after these rows.
+
+        Parameters
+        ----------
+        rows : RawRows
+            At least the columns that are known, in their order, and perhaps more.
+        labels : ndarray of shape (n_rows, label_length)
+            Their labels, as the engine takes them.
+        order : ndarray of int or None, default=None
+            The rows in the order in which they are learned.
+        """
+        if order is None and len(rows) <= ROWS_AT_ONCE:
+            return self.advanced(rows, labels)
+        known = self
+        for at in _blocks(len(rows), order):
+            known = known.advanced(rows[at], labels[at])
+        return known
+
+    def novel(self, rows: RawRows, labels: NDArray[np.float64]) -> list[int]:
+        """Return the rows that add a feature, in order."""
+        return sorted({max(row, 0) for row, _ in self._novelties(rows, labels, self._begins(rows))})
+
+    def learned_rows(
+        self, rows: RawRows, labels: NDArray[np.float64], layout: Layout, width: int
+    ) -> tuple[NDArray[Any], ColumnEncoder]:
+        """Return the features of rows that are learned now, and what is known after them.
+
+        Parameters
+        ----------
+        rows, labels
+            As for ``learned``, in the order in which they are learned.
+        layout : Layout
+            The features, with all that these rows add, and perhaps later ones.
+        width : int
+            Number of features, with columns to spare.
+        """
+        plain = layout.is_plain and width == rows.shape[1] and rows.is_complete
+        X = None if plain else np.zeros((len(rows), width))
+        known = self
+        for at in _blocks(len(rows), None):
+            known = known.advanced(rows[at], labels[at], layout, None if X is None else X[at])
+        return rows.values if X is None else self._rounded(X, rows), known
+
+    def advanced(
+        self,
+        rows: RawRows,
+        labels: NDArray[np.float64],
+        layout: Layout | None = None,
+        X: NDArray[np.float64] | None = None,
+    ) -> ColumnEncoder:
+        """Return what is known after few rows, and put their features into X if it is given.
+
+        Parameters
+        ----------
+        rows, labels, layout
+            As for ``learned_rows``.
+        X : ndarray of shape (n_rows, width) or None, default=None
+            Zeros.
+        """
+        if X is None and self._takes_as_they_are(rows):
+            return self._summed(rows, labels)
+        begins = self._begins(rows)
+        known = self._joined_by(rows, labels, begins)
+        layout, start = layout or known.layout, 0
+        vectors = known.slots.vectors(labels)
+        while start < len(rows):
+            move = next_move(known.n_rows)
+            at = slice(start, min(len(rows), start + move - known.n_rows))
+            part = None if X is None else X[at]
+            known = known.added(rows[at], vectors[at], begins - start, layout, part)
+            if known.n_rows == move:
+                known = replace(known, missing=known.missing.moved())
+            start = at.stop
+        return known
+
+    def _takes_as_they_are(self, rows: RawRows) -> bool:
+        """Whether rows are complete, and so were all before: then only sums change."""
+        return (
+            self.n_rows > 0
+            and self.layout.is_plain
+            and rows.shape[1] == self.n_columns
+            and not len(self.missing.columns)
+            and rows.is_complete
+        )
+
+    def _summed(self, rows: RawRows, labels: NDArray[np.float64]) -> ColumnEncoder:
+        """Return what is known after such rows."""
+        slots, values, n = self.slots.joined_by(labels), rows.values, len(rows)
+        if values.dtype.kind in "biu" and values.dtype.itemsize <= 4:  # exact in any order
+            sums = self.sums + (values.sum(axis=0, dtype=np.int64) - n * self.first)
+        else:
+            sums = _running(self.sums, values - self.first)[-1]
+        return replace(
+            self,
+            slots=slots,
+            n_rows=self.n_rows + n,
+            label_sums=_running(self.label_sums, slots.vectors(labels))[-1],
+            sums=sums,
+            counts=self.counts + n,
+        )
+
+    def added(
+        self,
+        rows: RawRows,
+        vectors: NDArray[np.float64],
+        begins: NDArray[np.int64],
+        layout: Layout,
+        X: NDArray[np.float64] | None,
+    ) -> ColumnEncoder:
+        """Return what is known after rows between two moves.
+
+        Parameters
+        ----------
+        rows, layout, X
+            As for ``advanced``.
+        vectors : ndarray of shape (n_rows, n_slots)
+            Their labels.
+        begins : ndarray of shape (n_columns,), of int
+            The rows from which on the kinds of columns are known.
+        """
+        values, n = rows.values, len(rows)
+        label_sums = _running(self.label_sums, vectors)
+        known = replace(self, n_rows=self.n_rows + n, label_sums=label_sums[-1])
+        active = np.arange(n)[:, None] >= begins
+        present = np.isfinite(values) & active
+        present[:, list(layout.texts)] = False
+        offsets = np.where(present, values - self.first, 0.0)
+        sums = _running(self.sums, offsets)
+        counts = self.counts + np.cumsum(present, axis=0)
+        missing = ~present & active
+        missing[:, list(layout.texts)] = False
+        if X is not None:
+            fills = None if rows.is_complete else self._fills(sums[:-1], counts - present)
+            _put_numbers(layout, values, fills, X)
+        known = replace(
+            known,
+            sums=sums[-1],
+            counts=counts[-1],
+            missing=self.missing.learned(offsets, missing, vectors),
+        )
+        if not layout.texts:
+            return known
+        seen = np.maximum(1, self.n_rows + np.arange(n))[:, None]
+        priors, categories = label_sums[:-1] / seen, dict(self.categories)
+        empty = CategoryMeans.empty(vectors.shape[1])
+        for column in layout.texts:
+            begin = min(max(0, int(begins[column])), n)
+            if begin == n:
+                continue
+            means, categories[column] = categories.get(column, empty).learned(
+                values[begin:, column], rows.texts.get(column, ()), vectors[begin:], priors[begin:]
+            )
+            if X is not None:
+                _put_means(layout, column, means, X[begin:])
+        return replace(known, categories=categories)
+
+    def _begins(self, rows: RawRows) -> NDArray[np.int64]:
+        """Return the row from which on the kind of each column is known; -1 if it is before."""
+        begins = np.full(rows.shape[1], -1, dtype=np.int64)
+        kinds = self.layout.kinds
+        for column in np.flatnonzero(~rows.typed).tolist():
+            if column >= len(kinds) or kinds[column] is None:
+                there = np.isfinite(rows.values[:, column])
+                begins[column] = there.argmax() if there.any() else len(rows)
+        return begins
+
+    def _joined_by(
+        self, rows: RawRows, labels: NDArray[np.float64], begins: NDArray[np.int64]
+    ) -> ColumnEncoder:
+        """Return the same with the columns, kinds, slots and features that rows add."""
+        slots = self.slots.joined_by(labels)
+        kinds, new = self.layout.kinds, rows.shape[1] - self.n_columns
+        if None in kinds or new:
+            kinds = tuple(
+                kinds[j] if j < len(kinds) and kinds[j] is not None else kind
+                for j, kind in enumerate(rows.kinds)
+            )
+            kinds = tuple(
+                None if begin == len(rows) else kind
+                for kind, begin in zip(kinds, begins.tolist(), strict=True)
+            )
+        found = sorted(self._novelties(rows, labels, begins))
+        layout = self.layout
+        if found or kinds != layout.kinds:
+            layout = Layout(kinds, layout.features + tuple(feature for _, feature in found))
+        first = np.concatenate([self.first, np.zeros(new)])
+        empty = np.flatnonzero(np.concatenate([self.counts, np.zeros(new)]) == 0)
+        for column in empty.tolist():
+            there = np.flatnonzero(np.isfinite(rows.values[:, column]))
+            if len(there) and kinds[column] != TEXT:
+                first = first.copy()
+                first[column] = rows.values[there[0], column]
+        return replace(
+            self,
+            slots=slots,
+            layout=layout,
+            label_sums=self.label_sums if self.n_rows else np.zeros(slots.n_slots),
+            first=first,
+            sums=np.concatenate([self.sums, np.zeros(new)]),
+            counts=np.concatenate([self.counts, np.zeros(new)]),
+        )
+
+    def _novelties(
+        self, rows: RawRows, labels: NDArray[np.float64], begins: NDArray[np.int64]
+    ) -> list[tuple[int, Feature]]:
+        """Return the features that rows add, each with the row that it comes with."""
+        known, kinds = set(self.layout.features), self.layout.kinds
+        found: list[tuple[int, Feature]] = []
+        after = self.slots.joined_by(labels)
+        texts = []
+        for column, begin in enumerate(begins.tolist()):
+            kind = kinds[column] if column < len(kinds) and kinds[column] else rows.kinds[column]
+            if kind is None or begin == len(rows):
+                continue
+            if kind == TEXT:
+                texts.append((column, begin))
+            elif (column, VALUE) not in known:
+                found.append((begin, Feature(column)))
+        came = self._slots_came(labels, after) if texts else {}
+        for column, begin in texts:
+            new = (slot for slot in after.shown if (column, slot) not in known)
+            found += [(max(begin, came[slot]), Feature(column, slot)) for slot in new]
+        return found
+
+    def _slots_came(self, labels: NDArray[np.float64], after: LabelSlots) -> dict[int, int]:
+        """Return the row from which on each slot is a feature; -1 if it is before the first."""
+        if after.classes is None:
+            return dict.fromkeys(after.shown, -1)
+        before = len(self.slots.classes or ())
+        # A bit comes with the class after that of the bit before it.
+        return {
+            slot: -1
+            if slot + 1 < before
+            else int(np.argmax(labels[:, 0] == after.classes[slot + 1]))
+            for slot in after.shown
+        }
+
+    # Queries
+
+    def query_rows(self, rows: RawRows, width: int) -> NDArray[Any]:
+        """Return the features of rows that are not learned.
+
+        Parameters
+        ----------
+        rows : RawRows
+            With the columns that are known.
+        width : int
+            Number of features, with columns to spare.
+        """
+        layout, values = self.layout, rows.values
+        if layout.is_plain and width == values.shape[1] and rows.is_complete:
+            return values
+        X = np.zeros((len(rows), width))
+        fills = None if rows.is_complete else self._fills(self.sums, self.counts)
+        _put_numbers(layout, values, fills, X)
+        priors = self.label_sums / max(1, self.n_rows)
+        for column in layout.texts:
+            means = self.categories.get(column)
+            if means is not None:
+                found = means.encoded(values[:, column], rows.texts.get(column, ()), priors)
+                _put_means(layout, column, found, X)
+        return self._rounded(X, rows)
+
+    def _fills(self, sums: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what missing numbers count as."""
+        moves = np.zeros(sums.shape[-1])
+        moves[: len(self.missing.moves)] = self.missing.moves
+        with np.errstate(all="ignore"):
+            fills = np.where(counts > 0, self.first + sums / counts + moves, 0.0)
+        return np.where(np.isfinite(fills), fills, 0.0)  # of sums beyond float64
+
+    def _rounded(self, X: NDArray[np.float64], rows: RawRows) -> NDArray[Any]:
+        """Return features, of which those that are not given are rounded to the element type."""
+        if self.element_type == "float64":
+            return X
+        kept = X.copy()
+        features, columns = self.layout.values
+        with np.errstate(over="ignore"):
+            X = np.rint(X) if "int" in self.element_type else X.astype(self.element_type)
+            X = X.astype(np.float64)
+        there = np.isfinite(rows.values[:, columns])
+        X[:, features] = np.where(there, kept[:, features], X[:, features])
+        return X
+
+    # What features mean
+
+    @property
+    def column_of(self) -> NDArray[np.int64]:
+        """The column of each feature."""
+        return np.array([feature.column for feature in self.layout.features], dtype=np.int64)
+
+    def feature_names(self, names: Sequence[Any]) -> list[str]:
+        """Return a name for each feature, made of those of the columns."""
+        return [
+            str(names[column]) if slot == VALUE else f"{names[column]}: mean label {slot}"
+            for column, slot in self.layout.features
+        ]
+
+    def decoded(self, row: NDArray[Any]) -> list[Any]:
+        """Return the values of the columns of which a row was made; of text, the mean labels."""
+        cells: list[Any] = [None] * self.n_columns
+        features, columns = self.layout.values
+        for feature, column in zip(features.tolist(), columns.tolist(), strict=True):
+            value = cells[column] = float(row[feature])
+            if self.layout.kinds[column] == DATE:
+                cells[column] = as_date(value)
+            elif self.layout.kinds[column] == BOOLEAN and value in (0, 1):
+                cells[column] = bool(value)
+        for column, (places, _) in self.layout.means.items():
+            means = [round(float(row[place]), 4) for place in places]
+            cells[column] = means[0] if len(means) == 1 else tuple(means)
+        return cells
+
+    # As plain values
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Return what is known as arrays, which ``loaded`` takes."""
+        kinds = [0 if kind is None else 1 + KINDS.index(kind) for kind in self.layout.kinds]
+        classes = self.slots.classes
+        features = np.array(self.layout.features, dtype=np.int64).reshape(-1, 2)
+        return {
+            "column_kinds": np.array(kinds, dtype=np.uint8),
+            "column_first": self.first,
+            "column_sums": self.sums,
+            "column_counts": self.counts,
+            "column_rows": np.array([self.n_rows], dtype=np.uint64),
+            "column_labels": self.label_sums,
+            "column_classes": np.array(classes if classes is not None else [-1], dtype=np.int64),
+            "feature_columns": features[:, 0].astype(np.uint32),
+            "feature_slots": features[:, 1].astype(np.int32),
+            "missing_columns": self.missing.columns,
+            "missing_counts": self.missing.counts.ravel(),
+            "missing_sums": self.missing.sums.ravel(),
+            "missing_moves": self.missing.moves,
+            **saved_means(self.categories, self.slots.n_slots),
+        }
+
+    @classmethod
+    def loaded(
+        cls, arrays: Mapping[str, NDArray[Any]], element_type: str, label_length: int
+    ) -> ColumnEncoder:
+        """Return what ``saved`` returned arrays of; ValueError if it cannot have.
+
+        Parameters
+        ----------
+        arrays : dict of ndarray
+            Columns of a file.
+        element_type : str
+            What features are kept as.
+        label_length : int
+            Numbers of a target.
+        """
+        kinds = tuple((None, *KINDS)[kind] for kind in arrays["column_kinds"].tolist())
+        n, codes = len(kinds), tuple(arrays["column_classes"].tolist())
+        slots = LabelSlots(None, label_length) if codes == (-1,) else LabelSlots(codes)
+        pairs = zip(
+            arrays["feature_columns"].tolist(), arrays["feature_slots"].tolist(), strict=True
+        )
+        features = tuple(Feature(*pair) for pair in pairs)
+        if len(set(features)) != len(features) or not all(
+            column < n and (slot == VALUE) != (kinds[column] == TEXT) and slot < slots.n_slots
+            for column, slot in features
+        ):
+            raise ValueError("its features do not belong to its columns")
+        columns, k = arrays["missing_columns"].astype(np.int64), len(arrays["missing_columns"])
+        moves = arrays["missing_moves"]
+        if len(moves) > n or (k and not 0 <= columns.min() <= columns.max() < len(moves)):
+            raise ValueError("it has missing values of no column")
+        own = [arrays[f"column_{name}"] for name in ("first", "sums", "counts")]
+        labels = arrays["column_labels"]
+        if any(len(values) != n for values in own) or len(labels) != slots.n_slots:
+            raise ValueError("each column must have a first value, a sum and a count")
+        categories = loaded_means(arrays, slots.n_slots)
+        if any(column >= n or kinds[column] != TEXT for column in categories):
+            raise ValueError("it has categories of a column that has no text")
+        missing = MissingNumbers(
+            columns,
+            arrays["missing_counts"].reshape(k, N_COUNTS),
+            arrays["missing_sums"].reshape(k, N_LABEL_SUMS, slots.n_slots),
+            moves,
+        )
+        n_rows = int(arrays["column_rows"][0])
+        layout = Layout(kinds, features)
+        first, sums, counts = own
+        return cls(
+            slots, element_type, layout, n_rows, labels, first, sums, counts, categories, missing
+        )
+
+    def described(self) -> Any:
+        """Return what a fingerprint is made of; None if columns are features as they are."""
+        if self.layout.is_plain and not len(self.missing.columns):
+            return None
+        described = {name: values.tolist() for name, values in self.saved().items()}
+        if self.slots.classes is not None:  # whose codes depend on the order in batches
+            described["column_classes"] = len(self.slots.classes)
+        return sorted(described.items())
+
+
+def _blocks(n_rows: int, order: NDArray[np.int64] | None) -> Iterator[slice | NDArray[np.int64]]:
+    """Return places of rows in an order, a block at a time."""
+    for start in range(0, n_rows, ROWS_AT_ONCE):
+        at = slice(start, start + ROWS_AT_ONCE)
+        yield at if order is None else order[at]
+
+
+def _running(sums: NDArray[np.float64], terms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sums before each row and after the last, added in order."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(np.add.accumulate(np.concatenate([sums[None], terms])))
+
+
+def _put_numbers(
+    layout: Layout,
+    values: NDArray[Any],
+    fills: NDArray[np.float64] | None,
+    X: NDArray[np.float64],
+) -> None:
+    features, columns = layout.values
+    numbers = values[:, columns]
+    if fills is not None:
+        numbers = np.where(np.isfinite(numbers), numbers, fills[..., columns])
+    X[:, features] = numbers
+
+
+def _put_means(
+    layout: Layout, column: int, means: NDArray[np.float64], X: NDArray[np.float64]
+) -> None:
+    if column in layout.means:
+        features, slots = layout.means[column]
+        X[:, features] = means[:, slots]

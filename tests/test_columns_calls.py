@@ -1,0 +1,104 @@
+"""columns="auto": interrupted calls, other threads, offline fits, and forgetting."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from boundary_forest import BoundaryForestClassifier
+from boundary_forest.estimators import training
+from tests.column_tables import mixed_table
+
+
+def forest_of(**more):
+    return BoundaryForestClassifier.for_tables(**{"n_estimators": 10, "random_state": 0, **more})
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_an_interrupted_call_knows_the_columns_of_what_it_learned(monkeypatch, shuffle):
+    frame, y = mixed_table(400)
+
+    def blocks_of_100(n, _):
+        return (slice(i, min(i + 100, n)) for i in range(0, n, 100))
+
+    learned = training._Columns.learned
+    calls = iter([None, None])
+
+    def interrupted(self, X, labels):
+        if next(calls, "end") == "end":
+            raise KeyboardInterrupt
+        return learned(self, X, labels)
+
+    monkeypatch.setattr(training, "slices", blocks_of_100)
+    whole = forest_of(shuffle=shuffle)
+    with monkeypatch.context() as patched:
+        patched.setattr(training._Columns, "learned", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            whole.fit(frame, y)
+    assert whole.examples_seen == 200
+    rows = whole.fitted.rows(np.arange(200))
+    assert (rows.tolist() == list(range(200))) != shuffle
+    part = forest_of().partial_fit(frame.iloc[rows], y[rows])
+    assert whole.fitted.encoder.described() == part.fitted.encoder.described()
+    np.testing.assert_array_equal(whole.predict(frame), part.predict(frame))
+
+
+def test_queries_of_another_thread_go_on_while_features_are_added():
+    frame, y = mixed_table(300)
+    forest = forest_of().partial_fit(frame[:50], y[:50])
+    errors, done, queries = [], threading.Event(), frame[:20].to_dict("records")
+
+    def ask():
+        while not done.is_set():
+            try:
+                assert len(forest.predict_proba(queries)) == 20
+            except Exception as error:
+                errors.append(error)
+                return
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    for i in range(50, 300, 10):
+        rows = [dict(row, **{f"new {i}": i}) for row in frame[i : i + 10].to_dict("records")]
+        forest.partial_fit(rows, [f"class {i % 40}"] * 10)
+    done.set()
+    asking.join()
+    assert not errors
+    assert forest.n_features_in_ == 6 + 25
+
+
+def test_an_offline_fit_takes_frames():
+    frame, y = mixed_table(300)
+    forest = BoundaryForestClassifier(
+        n_estimators=20, offline=True, columns="auto", random_state=0
+    ).fit(frame[["age", "city"]], y)
+    assert forest.score(frame[["age", "city"]], y) > 0.8  # seen: 0.93
+
+
+def test_forgotten_examples_leave_what_is_known_about_columns():
+    frame, y = mixed_table(200)
+    forest = forest_of().partial_fit(frame, y, ids=np.arange(200))
+    before = forest.fitted.encoder
+    forest.forget(np.arange(50))
+    assert forest.fitted.encoder is before
+    assert forest.predict(frame).shape == (200,)
+    forest.partial_fit(frame[:50], y[:50], ids=np.arange(50))
+
+
+def test_missing_values_do_not_widen_numbers():
+    X = np.arange(60.0).reshape(20, 3)
+    forest = forest_of().partial_fit(X, X[:, 0] > 30)
+    X[4, 1] = np.nan
+    forest.partial_fit(X, X[:, 0] > 30)
+    assert forest.fitted.settings.n_features == 3
+
+
+def test_small_types_stay_small():
+    X = np.random.default_rng(0).integers(0, 9, (50, 3)).astype(np.float32)
+    y = X[:, 0] > 4
+    X[3, 1] = np.nan
+    forest = forest_of().partial_fit(X, y)
+    assert forest.fitted.settings.element_type == "float32"
+    assert forest.partial_fit(X[:10], y[:10]).predict(X).shape == (50,)
