@@ -97,7 +97,7 @@ def test_a_folder_of_a_plain_forest_stays_plain_when_it_is_resumed(tmp_path):
 
 
 def test_a_saved_plain_model_stays_plain_when_it_goes_on(tmp_path):
-    model = FrameModel.from_rows(useless_columns(200), "y", random_state=0)
+    model = FrameModel.from_rows(useless_columns(200), "y", random_state=0, **ADAPTIVE_PARAMETERS)
     model.save(tmp_path / "model.bf")
     with Session(SessionSettings(load=tmp_path / "model.bf")) as session:
         session.take_rows(useless_columns(100, seed=1))
