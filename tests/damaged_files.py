@@ -73,6 +73,10 @@ def samples(folder, n=120):
             X[:20], np.arange(20) % 3
         ),
         "columns": FrameModel.from_rows(raw_rows(n), "kind", **few),
+        "any columns": BoundaryForestClassifier(**few, columns="auto").fit(
+            [[f"t{i % 5}" if i % 7 else None, i if i % 6 else None] for i in range(n)],
+            rng.choice(["a", "bb", "ccc"], n),
+        ),
         "halves": BoundaryForestNeighbors(**few, dtype="float16").fit(X / 8),
         "signed bytes": BoundaryForestClassifier(
             **few, dtype="int8", feature_weights="learned"
@@ -313,7 +317,7 @@ def difference(a, b):
 def use(forest):
     """One row and a block of rows, asked and taught."""
     settings = forest.fitted.settings
-    X = np.arange(12 * settings.n_features).reshape(12, -1) % 7
+    X = np.arange(12 * forest.n_features_in_).reshape(12, -1) % 7
     X = X.astype(settings.element_type)
     for rows in (X[:1], X):
         forest.apply(rows)

@@ -452,7 +452,9 @@ class ColumnEncoder:
         )
         features = tuple(Feature(*pair) for pair in pairs)
         if len(set(features)) != len(features) or not all(
-            column < n and (slot == VALUE) != (kinds[column] == TEXT) and slot < slots.n_slots
+            column < n
+            and (slot == VALUE) != (kinds[column] == TEXT)
+            and VALUE <= slot < slots.n_slots
             for column, slot in features
         ):
             raise ValueError("its features do not belong to its columns")
