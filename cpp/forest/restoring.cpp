@@ -9,12 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/require.hpp"
+
 namespace boundary_forest {
 namespace {
-
-void require(bool condition, const char* what) {
-  if (!condition) throw std::invalid_argument("inconsistent state: " + std::string(what));
-}
 
 std::uint64_t sum(const std::vector<NodeId>& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});

@@ -2,15 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
-#include <string>
+
+#include "base/require.hpp"
 
 namespace boundary_forest {
 namespace {
-
-void require(bool condition, const char* what) {
-  if (!condition) throw std::invalid_argument("inconsistent state: " + std::string(what));
-}
 
 template <class Part>
 void append(std::vector<double>& all, const Part& part) {
