@@ -21,6 +21,7 @@ from benchmarks.report import make_console, print_verdicts
 from benchmarks.sections import (
     crossover,
     durable,
+    frames,
     hypercube,
     learned,
     mnist,
@@ -38,6 +39,7 @@ SECTIONS: dict[str, Any] = {
     "mnist": mnist,
     "tables": tables,
     "learned": learned,
+    "frames": frames,
     "crossover": crossover,
     "prequential": prequential,
     "streams": streams,
