@@ -215,3 +215,9 @@ def test_a_damaged_state_is_refused(digits, field, change):
     engine = new_engine(forest.fitted.settings, forest.fitted.labels)
     with pytest.raises(ValueError, match="inconsistent state"):
         engine.restore(state)
+
+
+def test_a_cluster_refuses_a_mixture_with_a_way_out():
+    ray = pytest.importorskip("boundary_forest.ray")
+    with pytest.raises(ValueError, match=r"not available on a cluster.*use weights='auto'"):
+        ray.BoundaryForestClassifier(weights="mixture").check_params()
