@@ -107,7 +107,7 @@ def answered(forest):
         del rows["kind"]
         return forest.predict(rows).tolist()
     if hasattr(forest, "predict"):
-        return forest.predict(queries()).tolist()
+        return forest.predict(queries()[:, : forest.n_features_in_]).tolist()
     return [part.tolist() for part in forest.kneighbors(queries(), 3)]
 
 

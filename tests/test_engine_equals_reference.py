@@ -254,8 +254,7 @@ def test_a_widened_forest_is_as_if_the_new_features_had_been_zero_from_the_start
     wide = np.pad(case["X"], ((0, 0), (0, 3)))
     wide[cut:, before:] = case["X"][cut:, :1]
     always_wide = engine_forest({**case, "X": wide})
-    widened = engine_forest({**case, "cuts": [0, cut]})
-    widened.widen(before + 3)
+    widened = engine_forest({**case, "cuts": [0, cut]}).widened(before + 3)
     widened.learn(wide[cut:], case["y"][cut:], 1)
     assert same_state(widened.snapshot().state(), always_wide.snapshot().state())
 

@@ -287,7 +287,7 @@ def test_what_cannot_be_asked_is_refused():
         index.kneighbors(X, 2, allowed=np.ones(29, dtype=bool))
     with pytest.raises(ValueError, match="have no ids"):
         index.kneighbors(X, 2, allowed=[1, 2])
-    with pytest.raises(TypeError, match="allowed must be a boolean mask or a sequence"):
+    with pytest.raises(TypeError, match="allowed must be a boolean mask, ids or a function"):
         index.kneighbors(X, 2, allowed="a")
     with pytest.raises(ValueError, match="radius must be a number"):
         index.radius_neighbors(X, "far")

@@ -131,7 +131,7 @@ def test_info_and_verify_know_what_it_saved(told, rows, tmp_path):
         (
             "a,b,y\n1,2,3\n4,,5\n",
             ("--target", "y"),
-            "row 2: column 'b' has no value (use --missing",
+            "row 2: column 'b' has no value ('' counts as missing) (use --missing",
         ),
         ("a,y\n1,2\n3\n", ("--target", "y"), "row 2: it has 1 values instead of 2"),
         ("a,y\n1,2\n", ("--target", "y", "--save", "no/model.bf"), "/no does not exist"),

@@ -293,7 +293,8 @@ class ClusterMixin(BaseBoundaryForest):
         self.to_local().save(path, attachments=attachments)
 
     def _local_parameters(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.local().get_params(deep=False)}
+        given = self.get_params(deep=False)
+        return {name: given[name] for name in self.local().get_params(deep=False)}
 
     def _learn(self, call: LearningCall) -> tuple[Fitted, Any]:
         if is_dataset(call.X):

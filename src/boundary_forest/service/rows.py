@@ -19,6 +19,7 @@ from boundary_forest.frames.column_errors import ColumnError
 from boundary_forest.frames.column_options import ColumnOptions
 from boundary_forest.frames.columns import CLASSIFY, Columns
 from boundary_forest.frames.inference import choose
+from boundary_forest.frames.model import FrameModel
 from boundary_forest.service.errors import unprocessable
 
 ELEMENT_TYPE = "float32"
@@ -153,7 +154,7 @@ def format_from_json(content: dict[str, Any]) -> RowFormat:
 
 def format_of_model(model: Any) -> RowFormat | None:
     """Return the format of a fitted model that was loaded from a file; None before it learned."""
-    if hasattr(model, "columns"):  # a FrameModel
+    if isinstance(model, FrameModel):
         names = tuple(feature.name for feature in model.columns.features)
         return ColumnFormat(names, model.columns)
     return None if model.examples_seen == 0 else VectorFormat(model.n_features_in_)
