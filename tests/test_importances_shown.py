@@ -82,12 +82,12 @@ def test_info_shows_the_importances_that_the_forest_has(told, tmp_path):
 
 
 def test_info_shows_columns_of_raw_rows_and_nothing_of_plain_forests(told, tmp_path):
-    for feature_weights in ("learned", None):
-        model = FrameModel.from_rows(raw_rows(), "is", random_state=0, feature_weights=feature_weights)
+    for weights in ("learned", None):
+        model = FrameModel.from_rows(raw_rows(), "is", random_state=0, feature_weights=weights)
         model.save(tmp_path / "model.bf")
         _, out, _ = told("info", tmp_path / "model.bf")
         line = next((line for line in out.splitlines() if "most important" in line), "")
-        assert ("color 0." in line) == (feature_weights is not None)
+        assert ("color 0." in line) == (weights is not None)
 
 
 def test_a_session_records_importances_where_weights_were_learned_and_at_the_end():

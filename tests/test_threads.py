@@ -80,7 +80,7 @@ def test_every_answer_during_learning_is_that_of_some_published_prefix(
     digits, eager_switching, estimator, read, n_jobs
 ):
     X, y, queries = digits
-    # An index looks at the depth of its trees after 512 examples: a batch across that is published twice.
+    # An index looks at the depth of its trees after 512 examples, and publishes what it has.
     cuts = sorted({*range(20, len(X) - N_T, 20), 512 - N_T})
     batches = np.split(np.arange(N_T, len(X)), cuts)
     forest, frozen = (estimator(n_estimators=N_T, random_state=0, n_jobs=n_jobs) for _ in "ab")
