@@ -102,6 +102,7 @@ void bind_constants(nb::module_& m) {
 
   m.attr("MOST_SEEN") = most_arrivals;
   m.attr("LONGEST_WINDOW") = Window::capacity;
+  m.attr("MOST_MEMBERS") = Reservoir::most_members;
   m.attr("LOG_WEIGHTS_PER_OCTAVE") = per_octave;
   m.attr("LARGE_LABEL") = Spread::large;
   m.attr("NO_RANK") = no_rank;

@@ -128,6 +128,9 @@ inline nb::dict to_dict(BoundaryForest::State&& state, const Params& params, boo
   all["window_labels"] = window[1];
   all["window_arrivals"] = window[2];
   all["window_ids"] = window[3];
+  const std::size_t n_members = state.reservoir.size();
+  all["reservoir_arrivals"] = to_numpy(std::move(state.reservoir), {n_members});
+  all["replays"] = state.replays;
   all["vote_errors"] = to_numpy(std::move(state.vote_errors), {n_errors});
   all["vote_power"] = state.vote_rule;
   const std::size_t n_losses = state.tree_losses.size();

@@ -113,10 +113,11 @@ nb::dict Forest::stats() {
   bytes["trees"] = stats.tree_bytes;
   bytes["ids"] = stats.id_bytes;
   bytes["window"] = stats.window_bytes;
+  bytes["reservoir"] = stats.reservoir_bytes;
   bytes["links"] = stats.link_bytes;
   bytes["codes"] = stats.code_bytes;
   bytes["total"] = stats.position_bytes + stats.example_bytes + stats.tree_bytes + stats.id_bytes +
-                   stats.window_bytes + stats.link_bytes + stats.code_bytes;
+                   stats.window_bytes + stats.reservoir_bytes + stats.link_bytes + stats.code_bytes;
   nb::list nodes;
   for (const NodeId n : stats.nodes) nodes.append(n);
   all["examples_seen"] = stats.seen;
@@ -157,6 +158,8 @@ void Forest::restore(const nb::dict& all, const std::string& positions) {
   state.window = {bytes_of(*forest, nb::cast<Array2d>(all["window_positions"])),
                   to_vector<double>(all["window_labels"]),
                   to_vector<Arrival>(all["window_arrivals"]), ids_from(all["window_ids"])};
+  state.reservoir = to_vector<Arrival>(all["reservoir_arrivals"]);
+  state.replays = nb::cast<bool>(all["replays"]);
   state.vote_errors = to_vector<double>(all["vote_errors"]);
   state.vote_rule = nb::cast<std::uint32_t>(all["vote_power"]);
   state.tree_losses = to_vector<double>(all["tree_losses"]);

@@ -16,7 +16,7 @@ import pytest
 
 import boundary_forest
 from boundary_forest import _core
-from boundary_forest.reference import depth, forgetting, graph, votes, weights
+from boundary_forest.reference import depth, forgetting, graph, reservoir, votes, weights
 
 river = pytest.importorskip("boundary_forest.river")
 
@@ -28,6 +28,7 @@ def test_the_references_constants_are_the_engines():
     assert votes.PERIOD == _core.PERIOD
     assert votes.GROWING_STEPS == _core.GROWING_STEPS
     assert weights.WINDOW == _core.LONGEST_WINDOW
+    assert reservoir.MOST_MEMBERS == _core.MOST_MEMBERS
 
 
 IN_SOURCE = {
@@ -45,6 +46,11 @@ IN_SOURCE = {
     "farthest": weights.FARTHEST,
     "reluctance": weights.RELUCTANCE,
     "most_log_weight": weights.MOST,
+    "replay_period": reservoir.REPLAY_PERIOD,
+    "early_period": reservoir.EARLY_PERIOD,
+    "n_early": reservoir.EARLY,
+    "most_recent": reservoir.MOST_RECENT,
+    "least_overlap": reservoir.LEAST_OVERLAP,
     "depth_period": depth.DEPTH_PERIOD,
     "longest_period": depth.LONGEST_PERIOD,
     "depth_stride": depth.DEPTH_STRIDE,

@@ -147,13 +147,12 @@ def assert_same_trees(forest, oracle):
         position = {id(v): i for i, v in enumerate(tree.nodes)}
         expected = [position[id(v.parent)] for v in tree.nodes[1:]]
         assert parents[1:].tolist() == expected
-    kept = {v.arrival: v for tree in oracle.all_trees for v in tree.nodes}
-    assert state["arrivals"].tolist() == sorted(kept)
+    stored = oracle.stored
+    assert state["arrivals"].tolist() == sorted(stored)
     for row, label, arrival in zip(
         state["positions"], state["labels"], state["arrivals"], strict=True
     ):
-        assert row.tolist() == kept[arrival].x.tolist()
-        assert label.tolist() == kept[arrival].c.tolist()
+        assert [row.tolist(), label.tolist()] == [part.tolist() for part in stored[arrival]]
 
 
 def assert_same_answers(forest, oracle, case):

@@ -108,7 +108,9 @@ def test_a_durable_folder_goes_on_as_the_forest_itself(tmp_path):
 
 
 def test_trees_of_a_lifetime_know_only_what_is_recent():
-    learner = taught("classify", forgetting=[8], max_samples=None, max_stored=None)
+    learner = taught(
+        "classify", forgetting=[8], feature_weights=None, max_samples=None, max_stored=None
+    )
     oldest = [nodes.min() for nodes, _ in learner.trees()]
     assert min(oldest) >= N - 12  # a lifetime and a half
     assert learner.stats()["examples_stored"] <= 12

@@ -71,8 +71,7 @@ def both(case, **more):
     return engine, oracle
 
 
-def assert_same(engine, oracle, case):
-    assert_same_trees(engine, oracle)
+def assert_same_mixture(engine, oracle, D):
     state, mixture = engine.snapshot().state(), oracle.mixture
     K = len(rules.EXPERTS)
     assert state["mixture_weights"].tolist() == [*mixture.weights, mixture.sharpness]
@@ -85,7 +84,6 @@ def assert_same(engine, oracle, case):
         *losses,
     ]  # fmt: skip
     linear = mixture.linear
-    D = case["X"].shape[1]
     assert state["linear_sums"].tolist() == [
         linear.n, *linear.origin, *linear.label_origin, *linear.sums,
         *linear.products[np.tril_indices(D)], *linear.label_sums, *linear.cross.ravel(),
@@ -93,6 +91,11 @@ def assert_same(engine, oracle, case):
     if linear.intercepts is not None:
         model = np.column_stack([linear.intercepts, linear.coefficients])
         assert state["linear_model"].tolist() == model.ravel().tolist()
+
+
+def assert_same(engine, oracle, case):
+    assert_same_trees(engine, oracle)
+    assert_same_mixture(engine, oracle, case["X"].shape[1])
     queries = case["X"][case["n"] - 3 :]
     answers = engine.estimate(queries, case["n_jobs"])
     for y, answer in zip(queries, answers, strict=True):

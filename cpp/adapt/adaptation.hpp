@@ -14,6 +14,7 @@
 #include <memory>
 #include <vector>
 
+#include "adapt/reservoir.hpp"
 #include "adapt/window.hpp"
 #include "base/types.hpp"
 #include "tree/boundary_tree.hpp"
@@ -25,6 +26,7 @@ namespace boundary_forest {
 struct Adaptation {
   std::shared_ptr<const TreeSettings> settings;  // of the trees that are made from now on
   Window window;                                 // of the last arrivals, if weights are learned
+  Reservoir reservoir;                           // of all arrivals, likewise
   VoteState votes;
   MixtureState mixture;
 };

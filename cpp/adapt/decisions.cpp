@@ -21,6 +21,7 @@ Adaptation Decisions::first(std::size_t row_bytes) const {
   adaptation.settings = settings_;
   if (params_.has_learned_weights)
     adaptation.window = Window(row_bytes, params_.label_length, params_.ids);
+  if (params_.has_reservoir()) adaptation.reservoir = Reservoir(params_);
   begin_votes(params_, adaptation.votes);
   begin_mixture(params_, adaptation.mixture);
   return adaptation;
@@ -28,11 +29,13 @@ Adaptation Decisions::first(std::size_t row_bytes) const {
 
 Arrival Decisions::block_end(Arrival seen, Arrival stored) const {
   return std::min({schedule_.block_end(seen), storage_limit_.block_end(seen, stored),
-                   depth_limit_.next_for_all(seen)});
+                   depth_limit_.next_for_all(seen), Reservoir::block_end(seen, params_)});
 }
 
 void Decisions::decide(Arrival seen, const Spread& spread, std::span<const LearnerTree> trees,
-                       std::size_t n_threads, Adaptation& adaptation) const {
+                       const ExampleStore& store, std::size_t n_threads,
+                       Adaptation& adaptation) const {
+  adaptation.reservoir.decide(seen, adaptation.window, store);
   if (schedule_.chooses_votes(seen)) {
     if (params_.mixes())
       adaptation.mixture.decide();
@@ -43,18 +46,23 @@ void Decisions::decide(Arrival seen, const Spread& spread, std::span<const Learn
   if (params_.mixes() && schedule_.begins_trial(seen))
     adaptation.mixture.begin_trial(spread, params_.estimator == Estimator::shepard_vote);
   if (const Arrival n_rows = schedule_.weights_from(seen); n_rows > 0)
-    learn_weights(seen, n_rows, trees, n_threads, adaptation);
+    learn_weights(seen, n_rows, trees, store, n_threads, adaptation);
 }
 
 // What is learned at a doubling is for the trees without a lifetime; the weights in use are theirs.
 void Decisions::learn_weights(Arrival seen, Arrival n_rows, std::span<const LearnerTree> trees,
-                              std::size_t n_threads, Adaptation& adaptation) const {
+                              const ExampleStore& store, std::size_t n_threads,
+                              Adaptation& adaptation) const {
   const TreeSettings* in_use = adaptation.settings.get();
   if (params_.forgets() && schedule_.is_doubling(seen))
     for (std::size_t i = params_.n_held(); i-- > 0 && !trees.empty();)
       if (params_.is_lasting(trees[i].tree->place())) in_use = trees[i].tree->settings().get();
-  const LogWeights chosen = boundary_forest::learn_weights(adaptation.window, n_rows, params_,
-                                                           in_use->log_weights, n_threads);
+  const Reservoir& reservoir = adaptation.reservoir;
+  const WeightRows rows =
+      reservoir.replays() ? WeightRows(adaptation.window, reservoir, store, n_rows, params_.seed)
+                          : WeightRows(adaptation.window, n_rows);
+  const LogWeights chosen =
+      boundary_forest::learn_weights(rows, seen, params_, in_use->log_weights, n_threads);
   if (chosen != adaptation.settings->log_weights) adaptation.settings = settings_with(chosen);
 }
 

@@ -40,10 +40,11 @@ class Decisions {
 
   // After `seen` arrivals: the rule for votes, and weights of features, as far as they are due.
   void decide(Arrival seen, const Spread& spread, std::span<const LearnerTree> trees,
-              std::size_t n_threads, Adaptation& adaptation) const;
-  // Weights from the last n_rows arrivals.
+              const ExampleStore& store, std::size_t n_threads, Adaptation& adaptation) const;
+  // Weights from the last n_rows arrivals; half of them from the reservoir while its members are replayed.
   void learn_weights(Arrival seen, Arrival n_rows, std::span<const LearnerTree> trees,
-                     std::size_t n_threads, Adaptation& adaptation) const;
+                     const ExampleStore& store, std::size_t n_threads,
+                     Adaptation& adaptation) const;
 
   // Whether this tree gets a successor with new weights in a step after the last doubling.
   bool gets_successor(const BoundaryTree& tree, Arrival step, const Adaptation& adaptation) const;

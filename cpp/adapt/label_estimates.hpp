@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "adapt/standardised_rows.hpp"
-#include "adapt/window.hpp"
 #include "base/types.hpp"
 #include "concurrency/thread_pool.hpp"
 
@@ -89,15 +88,15 @@ inline std::vector<Nearby> nearest_rows(std::span<const double> weights,
 // The labels of the rows that are learned from, and estimates of others by them.
 class LabelEstimates {
  public:
-  LabelEstimates(const Window& window, const Params& params, std::span<const Arrival> arrivals)
+  LabelEstimates(const Params& params, std::span<const double* const> labels)
       : classes_(params.estimator == Estimator::shepard_vote),
         length_(params.label_length),
         exponent_(length_, 0),
         mean_(length_, 0.0),
         scale_(length_, 0.0) {
-    if (!classes_) standardise(window, arrivals);
-    for (const Arrival a : arrivals)
-      for (std::size_t c = 0; c < length_; ++c) known_.push_back(seen(window.label(a), c));
+    if (!classes_) standardise(labels);
+    for (const double* label : labels)
+      for (std::size_t c = 0; c < length_; ++c) known_.push_back(seen(label, c));
   }
 
   // The squared error of the kernel estimate of `label`. With `pulls`, pulls[j] becomes by how much
@@ -137,17 +136,17 @@ class LabelEstimates {
     return classes_ ? label[c] : (moderate(label, c) - mean_[c]) * scale_[c];
   }
 
-  void standardise(const Window& window, std::span<const Arrival> arrivals) {
+  void standardise(std::span<const double* const> labels) {
     const auto for_each = [&](auto&& f) {
-      for (const Arrival a : arrivals)
-        for (std::size_t c = 0; c < length_; ++c) f(window.label(a), c);
+      for (const double* label : labels)
+        for (std::size_t c = 0; c < length_; ++c) f(label, c);
     };
     std::vector<double> largest(length_, 0.0);
     for_each([&](const double* label, std::size_t c) {
       largest[c] = std::max(largest[c], std::fabs(label[c]));
     });
     for (std::size_t c = 0; c < length_; ++c) std::frexp(largest[c], &exponent_[c]);
-    const auto n = static_cast<double>(arrivals.size());
+    const auto n = static_cast<double>(labels.size());
     for_each([&](const double* label, std::size_t c) { mean_[c] += moderate(label, c); });
     for (double& mean : mean_) mean /= n;
     for_each([&](const double* label, std::size_t c) {

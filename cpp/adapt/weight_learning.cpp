@@ -28,17 +28,16 @@ constexpr double reluctance = 1.0 + 1.0 / 64.0;
 
 class WeightLearning {
  public:
-  WeightLearning(const Window& window, std::size_t n_rows, const Params& params,
-                 std::size_t n_threads)
-      : window_(window),
+  WeightLearning(const WeightRows& given, Arrival seen, const Params& params, std::size_t n_threads)
+      : given_(given),
+        seen_(seen),
         seed_(params.seed),
         D_(params.n_features),
         forgets_(params.forgets()),
         n_threads_(n_threads),
-        arrivals_(window.last(n_rows)),
-        cut_(are_few() ? arrivals_.size() : arrivals_.size() * 3 / 4),
-        labels_(window, params, std::span(arrivals_).first(cut_)),
-        moments_(moments(params, cut_, [&](std::size_t i) { return window.row(arrivals_[i]); })),
+        cut_(are_few() ? given.size() : given.size() * 3 / 4),
+        labels_(params, std::span(given.labels).first(cut_)),
+        moments_(moments(params, cut_, [&](std::size_t i) { return given.positions[i]; })),
         rows_(params.n_features) {
     for (const double variance : moments_.variances)
       base_.push_back(variance > 0.0 ? clamped(-log_weight_of(std::min(variance, 1e300))) : 0);
@@ -47,7 +46,7 @@ class WeightLearning {
 
   LogWeights choose(const LogWeights& in_use) const {
     const LogWeights equal = scaled(LogWeights(D_, 0));
-    if (are_few()) return arrivals_.empty() ? in_use : equal;
+    if (are_few()) return given_.size() == 0 ? in_use : equal;
     const LogWeights learned = descend();
     LogWeights half = learned;
     for (LogWeight& u : half) u /= 2;
@@ -66,7 +65,7 @@ class WeightLearning {
   }
 
  private:
-  bool are_few() const { return arrivals_.size() < fewest_rows; }  // for more than the spread
+  bool are_few() const { return given_.size() < fewest_rows; }  // for more than the spread
 
   // No weights; or, where trees of different weights vote together, equal ones of the others' size.
   LogWeights raw() const {
@@ -92,7 +91,7 @@ class WeightLearning {
       std::vector<double> gradient(D_, 0.0);
       for (std::size_t i = 0; i < chosen.size(); ++i) {
         double pulls[n_near];
-        labels_.error(near[i], window_.label(arrivals_[chosen[i]]), pulls);
+        labels_.error(near[i], given_.labels[chosen[i]], pulls);
         for (std::size_t j = 0; j < n_near; ++j) {
           const float* x = position(chosen[i]);
           const float* y = position(near[i].row(j));
@@ -134,7 +133,7 @@ class WeightLearning {
   std::vector<std::uint32_t> rows_of_step(int step) const {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> keyed(rows_.size());
     for (std::uint32_t i = 0; i < keyed.size(); ++i)
-      keyed[i] = {hash64(seed_, window_.end(), step, arrivals_[i]), i};
+      keyed[i] = {hash64(seed_, seen_, step, given_.arrivals[i]), i};
     const std::size_t n = std::min(forgets_ ? rows_per_step / 2 : rows_per_step, keyed.size() / 7);
     std::nth_element(keyed.begin(), keyed.begin() + static_cast<std::ptrdiff_t>(n) - 1,
                      keyed.end());
@@ -144,14 +143,14 @@ class WeightLearning {
     return chosen;
   }
 
-  // All rows of the window, by the moments of those that are learned from.
+  // All rows, by the moments of those that are learned from.
   void standardise(const Params& params) {
     std::vector<double> scale = weights_of(base_);
     for (double& value : scale) value = std::sqrt(value);
     std::vector<double> x(D_);
-    standardised_.reserve(arrivals_.size() * D_);
-    for (const Arrival a : arrivals_) {
-      to_doubles({window_.row(a), params.element_type}, D_, x.data());
+    standardised_.reserve(given_.size() * D_);
+    for (const std::byte* position : given_.positions) {
+      to_doubles({position, params.element_type}, D_, x.data());
       for (std::size_t f = 0; f < D_; ++f) {
         const double z = (x[f] - moments_.means[f]) * scale[f];
         standardised_.push_back(
@@ -191,25 +190,25 @@ class WeightLearning {
     logs.resize(D_);  // zeros are the plain metric
     for (std::size_t f = 0; f < D_; ++f) logs[f] = clamped(logs[f] - base_[f]);
     std::vector<Estimated> queries;
-    for (std::size_t i = rows_.size(); i < arrivals_.size(); ++i) queries.push_back({position(i)});
+    for (std::size_t i = rows_.size(); i < given_.size(); ++i) queries.push_back({position(i)});
     const std::vector<Nearby> near = nearest_rows(weights_of(logs), queries, rows_, n_threads_);
     double error = 0.0;
     for (std::size_t i = 0; i < near.size(); ++i)
-      error += labels_.error(near[i], window_.label(arrivals_[cut_ + i]), nullptr);
+      error += labels_.error(near[i], given_.labels[cut_ + i], nullptr);
     return error;
   }
 
-  const Window& window_;
+  const WeightRows& given_;
+  const Arrival seen_;
   const std::uint64_t seed_;
   const std::size_t D_;  // features
   const bool forgets_;
   const std::size_t n_threads_;
-  const std::vector<Arrival> arrivals_;
   const std::size_t cut_;  // from here on they are for validation
   const LabelEstimates labels_;
   const Moments moments_;            // of the rows that are learned from
   LogWeights base_;                  // of 1 / variance; 0 for a constant feature
-  std::vector<float> standardised_;  // all of the arrivals, D_ values each
+  std::vector<float> standardised_;  // all of the rows, D_ values each
   StandardisedRows rows_;            // those before cut_
 };
 
@@ -238,9 +237,34 @@ Moments moments(const Params& params, std::size_t n,
   return out;
 }
 
-LogWeights learn_weights(const Window& window, std::size_t n_rows, const Params& params,
+WeightRows::WeightRows(const Window& window, std::size_t n_rows) : arrivals(window.last(n_rows)) {
+  for (const Arrival a : arrivals) {
+    positions.push_back(window.row(a));
+    labels.push_back(window.label(a));
+  }
+}
+
+WeightRows::WeightRows(const Window& window, const Reservoir& reservoir, const ExampleStore& store,
+                       std::size_t n_rows, std::uint64_t seed) {
+  std::vector<Reservoir::Member> chosen;  // a slot: of the reservoir
+  const std::vector<Arrival> last = window.last(n_rows / 2);
+  for (const Arrival a : last) chosen.push_back({hash64(seed, a), a, nothing});
+  const auto members = reservoir.members();
+  for (const Reservoir::Member& member : members.first(std::min(n_rows / 2, members.size())))
+    if (member.slot != nothing && !std::binary_search(last.begin(), last.end(), member.arrival))
+      chosen.push_back(member);
+  std::sort(chosen.begin(), chosen.end());
+  for (const Reservoir::Member& one : chosen) {
+    const bool is_last = one.slot == nothing;
+    arrivals.push_back(one.arrival);
+    positions.push_back(is_last ? window.row(one.arrival) : store.row(one.slot));
+    labels.push_back(is_last ? window.label(one.arrival) : store.label(one.slot));
+  }
+}
+
+LogWeights learn_weights(const WeightRows& rows, Arrival seen, const Params& params,
                          const LogWeights& in_use, std::size_t n_threads) {
-  return WeightLearning(window, n_rows, params, n_threads).choose(in_use);
+  return WeightLearning(rows, seen, params, n_threads).choose(in_use);
 }
 
 }  // namespace boundary_forest

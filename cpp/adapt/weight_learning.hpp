@@ -20,6 +20,7 @@
 #include <functional>
 #include <vector>
 
+#include "adapt/reservoir.hpp"
 #include "adapt/window.hpp"
 #include "base/types.hpp"
 #include "distance/feature_weights.hpp"
@@ -27,10 +28,26 @@
 
 namespace boundary_forest {
 
-// The weights to use from now on, learned from the last n_rows of the window; an empty list is the plain
-// metric. Of too few rows those in use stay; but a forest that forgets begins with 1 / variance, so that
-// distances in trees of different weights are of the same size.
-LogWeights learn_weights(const Window& window, std::size_t n_rows, const Params& params,
+// The rows that weights are learned from: the first three quarters, and the last quarter to choose by.
+struct WeightRows {
+  // The last n_rows arrivals.
+  WeightRows(const Window& window, std::size_t n_rows);
+  // Half of them, and as many members of the reservoir, in a random order: where rows come sorted by class, the
+  // last ones have few classes.
+  WeightRows(const Window& window, const Reservoir& reservoir, const ExampleStore& store,
+             std::size_t n_rows, std::uint64_t seed);
+
+  std::size_t size() const { return arrivals.size(); }
+
+  std::vector<Arrival> arrivals;
+  std::vector<const std::byte*> positions;
+  std::vector<const double*> labels;
+};
+
+// The weights to use from now on, after `seen` arrivals; an empty list is the plain metric. Of too few rows
+// those in use stay; but a forest that forgets begins with 1 / variance, so that distances in trees of different
+// weights are of the same size.
+LogWeights learn_weights(const WeightRows& rows, Arrival seen, const Params& params,
                          const LogWeights& in_use, std::size_t n_threads);
 
 // The mean and the population variance of each feature over n rows, row(0) to row(n - 1).

@@ -184,6 +184,9 @@ struct Params {
   bool forgets() const { return !lifetimes.empty(); }
   bool is_lasting(std::uint32_t place) const { return !forgets() || lifetimes[place] == 0; }
 
+  // Whether a sample of all arrivals is kept (reservoir.hpp): like the last arrivals, and for classes alone.
+  bool has_reservoir() const { return has_learned_weights && estimator == Estimator::shepard_vote; }
+
   // Whether other engines hold the other trees: then what all trees decide together is not decided here
   // (forest_driver.hpp).
   bool is_part() const { return end_tree != 0; }

@@ -32,6 +32,7 @@ Forgetting Deletion::forget(const Ids& ids, const Run& run, bool erases) {
     remove(forgotten, run);
     for (Slot slot = 0; !draft_.planted() && slot < forgotten.size(); ++slot)
       if (forgotten[slot]) store.let_go(slot, draft_.next());
+    draft_.progress().adaptation.reservoir.erase(forgotten, draft_.next(), store);
     for (const Arrival a : erased) draft_.progress().adaptation.window.erase(a);
   });
   return {};

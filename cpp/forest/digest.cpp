@@ -54,7 +54,7 @@ Hash128 hash_of_counts(std::span<const double> counts, std::span<const std::uint
 
 // What later learning depends on besides trees and examples; 0 if that is nothing.
 Hash128 hash_of(const Adaptation& adaptation, const VoteState& votes, const Params& params,
-                std::span<const std::uint64_t> label_keys) {
+                const ExampleStore& store, std::span<const std::uint64_t> label_keys) {
   const Window& window = adaptation.window;
   const Hash128 counts = hash_of_counts(votes.class_counts, label_keys);
   const MixtureArrays mixture = arrays_of(adaptation.mixture);
@@ -72,6 +72,13 @@ Hash128 hash_of(const Adaptation& adaptation, const VoteState& votes, const Para
   absorb_weights(hash, params, adaptation.settings->log_weights);
   for (const Arrival a : window.last(Window::capacity))
     absorb_example(hash, params, label_keys, a, window.row(a), window.label(a));
+  for (const Reservoir::Member& member : adaptation.reservoir.members())
+    if (member.slot == nothing)
+      absorb(hash, member.arrival);
+    else
+      absorb_example(hash, params, label_keys, member.arrival, store.row(member.slot),
+                     store.label(member.slot));
+  if (adaptation.reservoir.replays()) absorb(hash, 1);
   return hash;
 }
 
@@ -110,7 +117,8 @@ std::optional<Digest> digest_of(const Params& params, const ExampleStore& store,
       digest.examples[half] += n_holders[slot] * hash[half];
   }
   const Adaptation& own = version.adaptation;
-  digest.adaptation = hash_of(own, votes == nullptr ? own.votes : *votes, params, label_keys);
+  digest.adaptation =
+      hash_of(own, votes == nullptr ? own.votes : *votes, params, store, label_keys);
   return digest;
 }
 

@@ -66,8 +66,17 @@ void Draft::count_labels(Slot first, std::size_t n) {
   }
 }
 
+void Draft::await(Slot first) {
+  for (Slot slot = first; slot < store_.size(); ++slot) store_.hold(slot);
+  Reservoir& reservoir = progress_.adaptation.reservoir;
+  reservoir.settle(first, reservoir.staged(first), next(), store_);
+}
+
 void Draft::close_block(Slot first, bool lazily) {
-  trees_.settle_examples(first, next(), store_);
+  Reservoir& reservoir = progress_.adaptation.reservoir;
+  std::vector<Slot> joined = reservoir.staged(first);
+  trees_.settle_examples(first, next(), store_, joined);
+  reservoir.settle(first, joined, next(), store_);
   graph_.extend(trees_.all(), lazily);
 }
 

@@ -65,7 +65,9 @@ class Draft {
                                       std::pmr::memory_resource* memory) const;
   // Staged labels count among those seen, and rows among the last arrivals.
   void count_labels(Slot first, std::size_t n);
-  // The staged examples that some tree kept become stored ones; see TreeSet. `lazily`: see GraphIndex.
+  // The staged examples are stored until trees are planted with them.
+  void await(Slot first);
+  // The staged examples that some tree kept, or that joined the reservoir, become stored ones; see TreeSet. `lazily`: see GraphIndex.
   void close_block(Slot first, bool lazily = false);
   // A graph gets the links of the trees that there are now.
   void relink() { graph_.relink(trees_.all()); }

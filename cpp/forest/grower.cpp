@@ -69,7 +69,7 @@ void Grower::grow_tree(LearnerTree& grown, const QueryRows& examples,
     if (prefilter != nullptr)
       BlockDescent(examples, *prefilter)
           .train(tree, block, {seen, BlockDescent::Clock::Pace::rows}, epsilons.data(), grown.cost,
-                 [](std::size_t) { return true; });
+                 [](std::size_t, const Leaf&) { return true; });
     else
       for (std::size_t j = 0; j < n; ++j)
         tree.BTTrain(examples, block[j], seen + j, epsilon, grown.cost);

@@ -128,12 +128,13 @@ void Learner::learn_block(const RowBlock& block, const AnswerRequest& request, c
   const RowsView rows = block.call.rows.slice(block.begin, n, params.n_features);
   const Slot first = store.stage(rows.data, block.call.labels + block.begin * params.label_length,
                                  n, progress.seen, block.call.ids, block.begin);
+  const std::vector<Slot> replayed = progress.adaptation.reservoir.add(progress.seen, first, n);
   StackMemory memory;
   const bool tries = planted && decisions_.schedule().is_trial(progress.seen);
   const bool judges = planted && params.judges_votes();
   std::pmr::vector<Leaf> v(request.any() || tries || judges ? n * params.n_held() : 0, &memory);
   if (planted)
-    training_.BFTrain(first, n, run, v.empty() ? nullptr : v.data());
+    training_.BFTrain(first, n, replayed, run, v.empty() ? nullptr : v.data());
   else if (!v.empty())
     answer_awaited(first, n, v);
   if (request.any() || judges) answer_and_judge(request, block.begin, first, v);
@@ -146,9 +147,9 @@ void Learner::learn_block(const RowBlock& block, const AnswerRequest& request, c
   if (planted)
     draft_.close_block(first);
   else
-    for (Slot slot = first; slot < store.size(); ++slot) store.hold(slot);
-  decisions_.decide(progress.seen, progress.spread, draft_.trees().all(), setup_.n_threads(run),
-                    progress.adaptation);
+    draft_.await(first);
+  decisions_.decide(progress.seen, progress.spread, draft_.trees().all(), store,
+                    setup_.n_threads(run), progress.adaptation);
   if (!planted && progress.seen == params.n_T) training_.BFInitialization(run);
   if (draft_.planted()) replacement_.keep_shallow(run);
   if (params.is_part()) return;  // what follows needs all that is stored: see partial_forest.hpp
@@ -245,9 +246,11 @@ void Learner::learn_offline(const LearningRows& rows, const Run& run) {
   draft_.commit([&] {
     const Slot first = draft_.store().stage(rows.rows.data, rows.labels, n, 0, rows.ids);
     draft_.count_labels(first, n);
+    progress.adaptation.reservoir.add(0, first, n);
     progress.seen = n;
     if (params.has_learned_weights)
-      decisions_.learn_weights(n, Window::capacity, {}, setup_.n_threads(run), progress.adaptation);
+      decisions_.learn_weights(n, Window::capacity, {}, draft_.store(), setup_.n_threads(run),
+                               progress.adaptation);
     for (std::uint32_t i = 0; i < params.n_held(); ++i)
       draft_.trees().add(grower_.make_tree(params.first_tree + i, 0, progress.adaptation.settings));
     const std::span<LearnerTree> trees = draft_.trees().all();

@@ -53,6 +53,7 @@ void Remainder::put_in_order(const BoundaryTree& tree, bool by_hash) {
   // Nodes were made in order of arrival, but for the first and where trees were rebuilt.
   if (!std::is_sorted(again.begin(), again.end(), before))
     std::sort(again.begin(), again.end(), before);
+  again.erase(std::unique(again.begin(), again.end()), again.end());  // some were replayed
 }
 
 // Rows that several trees learn again are prepared once.

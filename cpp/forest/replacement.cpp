@@ -142,8 +142,11 @@ NodeId Replacement::chain_top(const BoundaryTree& tree) const {
   const Arrival seen = draft_.progress().seen;
   NodeId top = nothing;
   NodeId depth = DepthLimit::most(tree.size());
+  const NodeId n_replayed =  // latest nodes that may have earlier arrivals
+      draft_.progress().adaptation.reservoir.replays() ? 2 * DepthLimit::depth_period : 0;
   for (NodeId v = tree.size(); v-- > 0;) {
-    if (draft_.store().arrival(tree.example(v)) + DepthLimit::depth_period < seen) break;
+    const bool is_early = draft_.store().arrival(tree.example(v)) + DepthLimit::depth_period < seen;
+    if (is_early && v + n_replayed < tree.size()) break;
     if (v % DepthLimit::depth_stride != 0) continue;
     NodeId depth_of_v = 0;
     for (NodeId w = v; tree.parent(w) != nothing; w = tree.parent(w)) ++depth_of_v;
@@ -200,6 +203,7 @@ void Replacement::cut(std::size_t i, const Run& run) {
   for (NodeId v = 0; v < old.size(); ++v) slots.push_back(old.example(v));
   std::sort(slots.begin(), slots.end(),
             [&](Slot a, Slot b) { return store.arrival(a) > store.arrival(b); });
+  slots.erase(std::unique(slots.begin(), slots.end()), slots.end());  // some were replayed
   slots.resize((slots.size() + 1) / 2);
   std::vector<std::uint32_t> all(slots.size());
   std::iota(all.begin(), all.end(), 0);

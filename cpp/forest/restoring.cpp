@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/require.hpp"
+#include "base/rng.hpp"
 
 namespace boundary_forest {
 namespace {
@@ -35,6 +36,7 @@ class Restoring {
   void check_examples() const;
   void check_classes() const;
   void check_trees() const;
+  void restore_reservoir(Reservoir& reservoir) const;
 
   const ForestState& state_;
   const SavedRows& rows_;
@@ -117,7 +119,28 @@ Adaptation Restoring::adaptation() const {
                state_.window.labels.data() + i * setup_.params.label_length, state_.window.ids, i);
     ++i;
   }
+  restore_reservoir(adaptation.reservoir);
   return adaptation;
+}
+
+// Nobody holds its members yet.
+void Restoring::restore_reservoir(Reservoir& reservoir) const {
+  const std::vector<Arrival>& stored = state_.examples.arrivals;
+  require(state_.reservoir.size() == std::min<Arrival>(state_.seen, reservoir.capacity()),
+          "reservoir_arrivals has the wrong size");
+  require(reservoir.is_kept() || !state_.replays, "replays does not match the parameters");
+  std::vector<Reservoir::Member> members;
+  for (std::size_t i = 0; i < state_.reservoir.size(); ++i) {
+    const Arrival a = state_.reservoir[i];
+    require(a < state_.seen && (i == 0 || state_.reservoir[i - 1] < a),
+            "reservoir_arrivals is not ascending");
+    const auto at = std::lower_bound(stored.begin(), stored.end(), a);
+    const bool is_stored = at != stored.end() && *at == a;
+    members.push_back({hash64(setup_.params.seed, a), a,
+                       is_stored ? static_cast<Slot>(at - stored.begin()) : nothing});
+  }
+  std::sort(members.begin(), members.end());
+  reservoir.restore(std::move(members), state_.replays);
 }
 
 std::vector<std::shared_ptr<const TreeSettings>> Restoring::settings() const {
@@ -199,6 +222,7 @@ void Restoring::check_trees() const {
   require(state_.node_examples.size() == n_nodes && state_.node_parents.size() == n_nodes,
           "tree_sizes does not add up to the nodes of node_examples and node_parents");
   const bool planted = state_.tree_sizes[0] > 0;
+  const bool may_repeat = setup_.params.has_reservoir();  // what was replayed
   for (std::size_t i = 0; i < state_.tree_places.size(); ++i)
     require(state_.tree_places[i] - setup_.params.first_tree < setup_.params.n_held() &&
                 (i == 0 || state_.tree_places[i - 1] < state_.tree_places[i]),
@@ -216,7 +240,7 @@ void Restoring::check_trees() const {
     for (NodeId v = 0; v < size; ++v) {
       require(slots[v] < last_tree.size(),
               "node_examples: a tree has an example that is not stored");
-      require(last_tree[slots[v]] != t, "node_examples: a tree has an example twice");
+      require(last_tree[slots[v]] != t || may_repeat, "node_examples: a tree has an example twice");
       last_tree[slots[v]] = t;
       require(v == 0 ? parents[v] == nothing : parents[v] < v,
               "node_parents: a node comes before its parent");
@@ -224,6 +248,11 @@ void Restoring::check_trees() const {
               "node_parents: a node has more children than max_children");
     }
     begin += size;
+  }
+  for (const Arrival a : state_.reservoir) {
+    const std::vector<Arrival>& arrivals = state_.examples.arrivals;
+    const auto at = std::lower_bound(arrivals.begin(), arrivals.end(), a);
+    if (at != arrivals.end() && *at == a) last_tree[at - arrivals.begin()] = t;
   }
   for (const std::uint32_t tree : last_tree)
     require(!planted || tree != 0, "node_examples: an example is in no tree");
@@ -268,6 +297,8 @@ void restore(const ForestState& state, const SavedRows& rows, const Setup& setup
                   examples.ids);
     draft.close_block(store.size(), /*lazily=*/rows.in_file);
     for (Slot slot = 0; !planted && slot < store.size(); ++slot) store.hold(slot);
+    for (const Reservoir::Member& member : adaptation.reservoir.members())
+      if (member.slot != nothing) store.hold(member.slot);
     draft.progress() = {state.seen, state.n_classes, std::move(spread), std::move(adaptation)};
   });
 }

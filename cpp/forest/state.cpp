@@ -46,6 +46,10 @@ void put_adaptation(const Params& params, const ExampleStore& store, const Versi
   state.class_weights = adaptation.votes.class_weights;
   state.class_counts = adaptation.votes.class_counts;
   state.mixture = arrays_of(adaptation.mixture);
+  for (const Reservoir::Member& member : adaptation.reservoir.members())
+    state.reservoir.push_back(member.arrival);
+  std::sort(state.reservoir.begin(), state.reservoir.end());
+  state.replays = adaptation.reservoir.replays();
   const Window& window = adaptation.window;
   if (!window.is_kept()) return;
   state.window.arrivals = window.last(Window::capacity);

@@ -34,6 +34,10 @@ struct ForestState {
   LogWeights log_weights;
   std::vector<std::uint32_t> tree_weights;
   Examples window;
+  // The arrivals in the reservoir, ascending: those that are not stored are forgotten. Whether they are
+  // replayed.
+  std::vector<Arrival> reservoir;
+  bool replays = false;
   // How votes are weighed: see VoteState.
   std::uint32_t vote_rule = 0;
   std::vector<double> vote_errors;

@@ -43,10 +43,19 @@ void Training::BFInitialization(const Run& run) {
   for (const Slot slot : slots) draft_.store().let_go(slot, draft_.next());  // held while it waited
 }
 
-void Training::BFTrain(Slot first, std::size_t n, const Run& run, Leaf* v) {
+void Training::BFTrain(Slot first, std::size_t n, std::span<const Slot> replayed, const Run& run,
+                       Leaf* v) {
   StackMemory memory;
-  const QueryRows examples(draft_.store(), first, n, &memory);
-  const std::pmr::vector<double> epsilon = draft_.thresholds(first, n, &memory);
+  std::pmr::vector<double> epsilon = draft_.thresholds(first, n, &memory);
+  std::pmr::vector<Slot> slots(&memory);
+  for (std::size_t y = 0; y < replayed.size(); ++y) {
+    // What is forgotten is passed over; the arrival stands there for it.
+    const Slot slot = first + static_cast<Slot>(y);
+    slots.insert(slots.end(), {slot, replayed[y] == nothing ? slot : replayed[y]});
+    epsilon.insert(epsilon.begin() + static_cast<std::ptrdiff_t>(2 * y), epsilon[2 * y]);
+  }
+  const QueryRows examples = replayed.empty() ? QueryRows(draft_.store(), first, n, &memory)
+                                              : QueryRows(draft_.store(), slots, &memory);
   const std::span<LearnerTree> trees = draft_.trees().all();
   const BlockPrefilters prefilters(
       examples, setup_.plain, trees, [](const LearnerTree& one) { return one.tree.get(); },
@@ -55,7 +64,7 @@ void Training::BFTrain(Slot first, std::size_t n, const Run& run, Leaf* v) {
   if (n == 1)
     cached = query_cache_.recall(draft_.newest().number,
                                  {examples.position(0).data, setup_.row_bytes()});
-  const TrainingBlock block{examples, epsilon, prefilters, v, cached};
+  const TrainingBlock block{examples, epsilon, replayed, prefilters, v, cached};
   const std::size_t n_threads = setup_.n_learning_threads(run);
   if (setup_.params.forgets())
     return draft_.trees().for_each_place(n_threads, [&](std::size_t i, TreeSet::PlaceTrees& place) {
@@ -65,7 +74,10 @@ void Training::BFTrain(Slot first, std::size_t n, const Run& run, Leaf* v) {
                [&](std::size_t i) { train(trees[i], block, 0, static_cast<std::uint32_t>(n), i); });
 }
 
-// One tree, on rows begin to end of the block. It is the i-th of those that are held here.
+// One tree, on arrivals begin to end of the block. It is the i-th of those that are held here.
+//
+// What is replayed is stored again only where another label stands at another position: a tree that ends at
+// the example itself, or at one that cannot be told from it, gains nothing.
 void Training::train(LearnerTree& trained, const TrainingBlock& block, std::uint32_t begin,
                      std::uint32_t end, std::size_t i) const {
   const Params& params = setup_.params;
@@ -73,36 +85,48 @@ void Training::train(LearnerTree& trained, const TrainingBlock& block, std::uint
   const Arrival arrived = draft_.progress().seen;
   BoundaryTree& tree = *trained.tree;
   const bool answers = block.v != nullptr && trained.answering;
-  const auto learns = [&](std::size_t y) { return params.learns(tree.place(), arrived + y); };
+  const std::uint32_t pace = block.pace();
+  const auto takes = [&](std::size_t row) {
+    return block.is_replayed(row) ? block.replayed[row / pace] != nothing
+                                  : params.learns(tree.place(), arrived + row / pace);
+  };
+  const auto learns = [&](std::size_t row, const Leaf& at) {
+    return takes(row) && (!block.is_replayed(row) || at.reduced != 0.0);
+  };
   const Prefilter* prefilter = block.prefilters.of(tree);
   if (prefilter != nullptr && end - begin >= BlockDescent::worth_it) {
     std::vector<std::uint32_t> some;
-    std::span<const std::uint32_t> rows = block.prefilters.all_rows().subspan(begin, end - begin);
-    if (!answers && params.max_samples < 1.0) {  // what it does not learn need not descend
-      std::copy_if(rows.begin(), rows.end(), std::back_inserter(some), learns);
+    std::span<const std::uint32_t> rows =
+        block.prefilters.all_rows().subspan(pace * begin, pace * (end - begin));
+    if (!answers ? params.max_samples < 1.0 : pace > 1) {  // others need not descend
+      std::copy_if(rows.begin(), rows.end(), std::back_inserter(some), [&](std::uint32_t row) {
+        return takes(row) || (answers && !block.is_replayed(row));
+      });
       rows = some;
     }
     BlockDescent descent(block.examples, *prefilter);
-    descent.train(tree, rows, {arrived, BlockDescent::Clock::Pace::block}, block.epsilon.data(),
-                  trained.cost, learns);
+    using Pace = BlockDescent::Clock::Pace;
+    descent.train(tree, rows, {arrived, pace == 1 ? Pace::block : Pace::every_other},
+                  block.epsilon.data(), trained.cost, learns);
     for (std::size_t j = 0; answers && j < rows.size(); ++j)
-      block.v[rows[j] * n_T + i] = descent.endings()[j].at;
+      if (!block.is_replayed(rows[j])) block.v[rows[j] / pace * n_T + i] = descent.endings()[j].at;
     return;
   }
-  for (std::uint32_t y = begin; y < end; ++y) {
-    const std::uint64_t seen = arrived + y;
-    if (!answers && !learns(y)) continue;
-    if (trained.answering && !block.cached.empty()) {
+  for (std::uint32_t row = pace * begin; row < pace * end; ++row) {
+    const std::uint32_t y = row / pace;
+    const bool is_answered = answers && !block.is_replayed(row);
+    if (!is_answered && !takes(row)) continue;
+    if (trained.answering && !block.cached.empty() && row == 0) {
       const DescentEnd& cached = block.cached[i];
-      if (learns(y)) tree.learn(block.examples.slot(y), cached.node, block.epsilon[y]);
-      if (answers) block.v[y * n_T + i] = cached.at;
+      if (takes(row)) tree.learn(block.examples.slot(row), cached.node, block.epsilon[row]);
+      if (is_answered) block.v[i] = cached.at;
       trained.cost.comparisons += cached.compared;
       continue;
     }
-    const Leaf v_i =
-        learns(y) ? tree.BTTrain(block.examples, y, seen, block.epsilon[y], trained.cost)
-                  : tree.BTQuery({block.examples, y, seen, tree.size()}, trained.cost).second;
-    if (answers) block.v[y * n_T + i] = v_i;
+    const std::uint64_t seen = arrived + y + (block.is_replayed(row) ? 1 : 0);
+    const auto [v_min, at] = tree.BTQuery({block.examples, row, seen, tree.size()}, trained.cost);
+    if (learns(row, at)) tree.learn(block.examples.slot(row), v_min, block.epsilon[row]);
+    if (is_answered) block.v[y * n_T + i] = at;
   }
 }
 
@@ -112,7 +136,7 @@ void Training::train_place(TreeSet::PlaceTrees& place, const TrainingBlock& bloc
   const Draft::Progress& progress = draft_.progress();
   const Arrival seen = progress.seen;
   const std::uint32_t at = place.answering.tree->place();
-  const auto n = static_cast<std::uint32_t>(block.examples.size());
+  const auto n = static_cast<std::uint32_t>(block.examples.size() / block.pace());
   for (std::uint32_t begin = 0, end = 0; begin < n; begin = end) {
     const Arrival succession = lifetimes_.succession_after(at, seen + begin);
     end = static_cast<std::uint32_t>(std::min<Arrival>(n, succession - seen));
@@ -125,7 +149,7 @@ void Training::train_place(TreeSet::PlaceTrees& place, const TrainingBlock& bloc
         place.growing = grower_.make_tree(at, place.answering.tree->generation() + 1,
                                           progress.adaptation.settings);
         place.growing.answering = false;
-        place.growing.tree->plant(block.examples.slot(begin++));
+        place.growing.tree->plant(block.examples.slot(block.pace() * begin++));
       }
     }
     if (place.growing.tree) {

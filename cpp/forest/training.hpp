@@ -29,17 +29,23 @@ class Training {
 
   void BFInitialization(const Run& run);
   // The n staged examples from `first` on, in order of arrival. Where v is not null, v[y * n_T + i]
-  // becomes what tree i would have answered to example y, also if it does not learn it.
-  void BFTrain(Slot first, std::size_t n, const Run& run, Leaf* v);
+  // becomes what tree i would have answered to example y, also if it does not learn it. After
+  // example y all trees learn the stored example replayed[y] again, if there is one.
+  void BFTrain(Slot first, std::size_t n, std::span<const Slot> replayed, const Run& run, Leaf* v);
 
  private:
-  // Examples that are learned together, and where the trees' answers go; null: nowhere.
+  // Examples that are learned together, and where the trees' answers go; null: nowhere. With replayed ones,
+  // every other row is what is learned again after the arrival before it.
   struct TrainingBlock {
     const QueryRows& examples;
-    std::span<const double> epsilon;
+    std::span<const double> epsilon;  // of each row
+    std::span<const Slot> replayed;
     const BlockPrefilters& prefilters;
     Leaf* v;
     std::span<const DescentEnd> cached = {};  // of a single row, if it was queried just before
+
+    std::uint32_t pace() const { return replayed.empty() ? 1 : 2; }  // rows for each arrival
+    bool is_replayed(std::size_t row) const { return !replayed.empty() && row % 2 == 1; }
   };
 
   void train(LearnerTree& tree, const TrainingBlock& block, std::uint32_t begin, std::uint32_t end,

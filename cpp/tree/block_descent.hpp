@@ -34,14 +34,15 @@ class BlockDescent {
 
   // How many examples had been seen when a row came: always as many, one more for each of the rows
   // before it, or one more for each of the block's rows before it, whether they are among the rows
-  // or not.
+  // or not; or for every other of these, the first included.
   struct Clock {
-    enum class Pace : std::uint8_t { none, rows, block };
+    enum class Pace : std::uint8_t { none, rows, block, every_other };
     std::uint64_t seen;
     Pace pace;
 
     // At rows[j].
     std::uint64_t at(std::span<const std::uint32_t> rows, std::size_t j) const {
+      if (pace == Pace::every_other) return seen + (rows[j] + 1) / 2;
       return seen + (pace == Pace::none ? 0 : pace == Pace::rows ? j : rows[j]);
     }
   };
@@ -59,7 +60,7 @@ class BlockDescent {
   std::span<const Ending> endings() const { return endings_; }
 
   // BTTrain for these rows of a block of examples, in this order, rows[j] with the threshold
-  // epsilon[rows[j]]. endings()[j] becomes what the tree would have answered. Where learns(rows[j]) is
+  // epsilon[rows[j]]. endings()[j] becomes what the tree would have answered. Where learns(rows[j], leaf) is
   // false, that is all.
   template <class Learns>
   void train(BoundaryTree& tree, std::span<const std::uint32_t> rows, const Clock& clock,
@@ -73,8 +74,8 @@ class BlockDescent {
       Ending& ending = endings_[j];
       replay(tree, rows[j], clock.at(rows, j), n_before, ending, counts);
       counts.comparisons += ending.compared;
-      if (learns(rows[j]) && tree.learn(block_.slot(rows[j]), ending.node, epsilon[rows[j]]) &&
-          ending.node < n_before)
+      if (learns(rows[j], ending.at) &&
+          tree.learn(block_.slot(rows[j]), ending.node, epsilon[rows[j]]) && ending.node < n_before)
         changed_[ending.node] = 1;
     }
   }

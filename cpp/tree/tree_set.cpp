@@ -69,7 +69,8 @@ void TreeSet::move_back(std::vector<PlaceTrees>& places) {
     if (place.growing.tree) trees_.push_back(std::move(place.growing));
 }
 
-void TreeSet::settle_examples(Slot first, std::uint64_t next, ExampleStore& store) {
+void TreeSet::settle_examples(Slot first, std::uint64_t next, ExampleStore& store,
+                              std::span<Slot> also) {
   StackMemory memory;
   std::pmr::vector<char> kept(store.size() - first, 0, &memory);
   const auto for_each_new_node = [&](auto&& f) {
@@ -79,8 +80,10 @@ void TreeSet::settle_examples(Slot first, std::uint64_t next, ExampleStore& stor
   for_each_new_node([&](const BoundaryTree& tree, NodeId v) {
     if (tree.example(v) >= first) kept[tree.example(v) - first] = 1;
   });
+  for (const Slot slot : also) kept[slot - first] = 1;
   std::pmr::vector<Slot> where(kept.size(), nothing, &memory);
   store.settle(first, kept, where);
+  for (Slot& slot : also) slot = where[slot - first];
   for_each_new_node([&](BoundaryTree& tree, NodeId v) {
     if (tree.example(v) >= first) tree.set_example(v, where[tree.example(v) - first]);
     store.hold(tree.example(v));

@@ -87,8 +87,9 @@ class TreeSet {
 
   // The staged examples from `first` on that some tree kept settle in the store, and nodes follow; others
   // are dropped. New nodes hold their examples, and those of replaced trees no longer do, from publication
-  // `next` on.
-  void settle_examples(Slot first, std::uint64_t next, ExampleStore& store);
+  // `next` on. Those at the slots `also` settle too: these become where.
+  void settle_examples(Slot first, std::uint64_t next, ExampleStore& store,
+                       std::span<Slot> also = {});
 
   // What a version lists: needs no memory if `out` has capacity for size().
   void list(std::vector<TreeVersion>& out) const;

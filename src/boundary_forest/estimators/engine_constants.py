@@ -48,13 +48,14 @@ MOST_LINEAR_FEATURES, MOST_LINEAR_OUTPUTS = _core.MOST_LINEAR_FEATURES, _core.MO
 # What its state holds.
 MOST_SEEN = _core.MOST_SEEN  # examples
 LONGEST_WINDOW = _core.LONGEST_WINDOW  # examples
+MOST_MEMBERS = _core.MOST_MEMBERS  # of the reservoir
 LOG_WEIGHTS_PER_OCTAVE = _core.LOG_WEIGHTS_PER_OCTAVE
 LARGE_LABEL = _core.LARGE_LABEL  # beyond it the square of a difference might overflow
 
 NO_RANK = _core.NO_RANK  # where a class stands that was forgotten
 
 # The numbers of its state.
-NUMBERS = ("seen", "n_classes", "counts", "vote_power")
+NUMBERS = ("seen", "n_classes", "counts", "vote_power", "replays")
 # The engine's arrays, each with its type and dimensions; positions have the forest's element type.
 ELEMENT_TYPE = "element type"
 STATE_ARRAYS = {
@@ -71,6 +72,7 @@ STATE_ARRAYS = {
     "window_positions": (ELEMENT_TYPE, 2),
     "window_labels": ("float64", 2),
     "window_arrivals": ("uint64", 1),
+    "reservoir_arrivals": ("uint64", 1),
     "vote_errors": ("float64", 1),
     "tree_losses": ("float64", 1),
     "class_weights": ("float64", 1),

@@ -19,6 +19,7 @@ from boundary_forest.estimators.engine_constants import (
     LONGEST_WINDOW,
     MOST_LINEAR_FEATURES,
     MOST_LINEAR_OUTPUTS,
+    MOST_MEMBERS,
     MOST_SEEN,
     STATE_ARRAYS,
     STREAM_RULES,
@@ -195,7 +196,9 @@ def _check_shapes(file: ModelFile, n: int, n_estimators: Any) -> None:
         raise file.error(
             f"it has {length['node_parents']} nodes, but node_examples has {nodes}", "node_parents"
         )
-    if not (nodes == 0 or n <= nodes) or nodes > n * trees:
+    # Examples of the reservoir may be in no tree, and in a tree more than once.
+    members = length["reservoir_arrivals"]
+    if not (nodes == 0 or n <= nodes + members) or (nodes > n * trees and members == 0):
         raise file.error(
             f"it has {nodes} nodes, which {trees} trees of {n} examples cannot have",
             "node_examples",
@@ -205,6 +208,7 @@ def _check_shapes(file: ModelFile, n: int, n_estimators: Any) -> None:
         raise file.error(f"its rows must have {n_features} features", "window_positions")
     most = {"log_weights": trees + 1, "tree_weights": trees, "tree_losses": trees}
     most |= {"vote_errors": max(len(TABLE_RULES) * label_length, len(STREAM_RULES))}
+    most |= {"reservoir_arrivals": MOST_MEMBERS}
     most |= {"spread": _LONGEST_SPREAD * (1 + label_length)}
     most |= longest_mixture(n_features, label_length)
     most |= {name: LONGEST_WINDOW for name in STATE_ARRAYS if name.startswith("window_")}
@@ -232,6 +236,7 @@ def _engine_state(file: ModelFile, forest: dict[str, Any]) -> dict[str, Any]:
             "n_classes": _whole(forest, "n_classes", 2**32 - 1),
             "counts": tuple(_whole({"counts": c}, "counts", 2**64 - 1) for c in counts),
             "vote_power": _whole(forest, "vote_power", len(STREAM_RULES) - 1),
+            "replays": bool(_whole(forest, "replays", 1)),
             "ids": None,
             "window_ids": None,
             **arrays,

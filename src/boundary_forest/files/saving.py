@@ -100,6 +100,7 @@ def _fitted_contents(fitted: Fitted) -> tuple[dict[str, Any], FileArrays]:
         "has_feature_names": names is not None,
         "has_columns": parts.encoder is not None,
         "vote_power": state["vote_power"],
+        "replays": int(state["replays"]),
         **parts.labels,
     }
     arrays: FileArrays = {}

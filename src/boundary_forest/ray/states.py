@@ -83,7 +83,8 @@ def split(state: State, trees: Sequence[TreeRange], rule: int) -> list[State]:
         which = np.flatnonzero((first <= places) & (places < end)).tolist()
         arrivals = state["arrivals"]
         if is_planted(state):
-            arrivals = arrivals[np.unique(np.concatenate([nodes[i] for i in which]))]
+            members = np.flatnonzero(np.isin(arrivals, state["reservoir_arrivals"]))
+            arrivals = arrivals[np.unique(np.concatenate([*(nodes[i] for i in which), members]))]
         growing = places[[i for i in which if i >= n_answering]]
         part = _trees_and_examples([state], [(0, i) for i in which], growing, arrivals)
         part |= {"vote_power": rule, **dict.fromkeys(VOTE_ARRAYS, np.empty(0))}

@@ -52,12 +52,13 @@ def ancestors(v: Any) -> Nodes:
     return found
 
 
-def chain_below(nodes: Nodes, seen: int, max_samples: float) -> set[Any]:
+def chain_below(nodes: Nodes, seen: int, max_samples: float, *, replays: bool) -> set[Any]:
     """The nodes that are learned again after so many arrivals."""
     deepest, depth = None, most_depth(len(nodes))
     for number in reversed(range(len(nodes))):
         v = nodes[number]
-        if v.arrival < seen - DEPTH_PERIOD:
+        is_replayed = replays and number >= len(nodes) - 2 * DEPTH_PERIOD
+        if v.arrival < seen - DEPTH_PERIOD and not is_replayed:
             break
         if number % DEPTH_STRIDE == 0 and len(ancestors(v)) > depth:
             deepest, depth = v, len(ancestors(v))

@@ -9,7 +9,9 @@ Beyond the paper go ``feature_weights`` (weights.py), ``weights`` and ``class_we
 multiplies the votes of an answer, and not those by which rules are compared), ``lifetimes``
 (forgetting.py), ``max_samples``, the fraction of the arrivals that each tree learns, and
 ``max_stored``, the most examples that are stored at a time; ``forget``, on request; and a limit on
-the depth of trees (depth.py), which ``has_graph`` sets too: the forest is searched by graph.py.
+the depth of trees (depth.py), which ``has_graph`` sets too: the forest is searched by graph.py. A
+forest of classes that learns weights keeps a sample of all arrivals, and learns it again while they
+come sorted by class (reservoir.py).
 
 >>> import numpy as np
 >>> forest = BoundaryForest(n_T=2, k=50, d="euclidean", epsilon=0.0, seed=0)
@@ -44,6 +46,7 @@ from boundary_forest.reference.metrics import (
 )
 from boundary_forest.reference.mixture import LONGEST_TRIAL, Mixture
 from boundary_forest.reference.randomness import fingerprint, hash64, is_learned, shuffled
+from boundary_forest.reference.reservoir import Example, Reservoir
 from boundary_forest.reference.votes import (
     FIRST_DECISION,
     GROWING_STEPS,
@@ -104,10 +107,13 @@ class BoundaryTree:
     def BTTrain(self, y: Row, c: Row, arrival: int, seen: int, epsilon: float) -> Node:
         v_min = self.BTQuery(y, seen)
         if self.forest.d_c(c, v_min.c) > epsilon:
-            v_new = Node(y, c, arrival, v_min)
-            self.nodes.append(v_new)
-            v_min.children.append(v_new)
+            self.add(Node(y, c, arrival, v_min))
         return v_min
+
+    def add(self, v_new: Node) -> None:
+        self.nodes.append(v_new)
+        if v_new.parent:
+            v_new.parent.children.append(v_new)
 
 
 # --- Algorithm 2: the boundary forest -------------------------------------------------------------
@@ -162,6 +168,8 @@ class BoundaryForest:
         self.successors: dict[int, BoundaryTree] = {}  # which grow, and do not answer yet
         # The last arrivals, if weights are learned from them: numbers, positions and labels.
         self.window: list[tuple[int, Row, Row]] = []
+        has_reservoir = self.learns_weights and E == "shepard_vote"
+        self.reservoir = Reservoir(seed, max_stored) if has_reservoir else None
         self.trees: list[BoundaryTree] = []
         self.buffer: list[Node] = []
         self.labels: list[Row] = []
@@ -195,6 +203,10 @@ class BoundaryForest:
 
     def BFTrain(self, y: Row, c: Row) -> None:
         a, epsilon = self.seen, self.threshold(self.seen) if self.trees else 0.0
+        replayed = None
+        if self.reservoir:
+            self.reservoir.add(a, y, c)
+            replayed = self.reservoir.replayed(a)
         if self.trees:
             is_trial, v = self.is_trial(a) and not self.forgets, []
             for i, tree in enumerate(self.trees):
@@ -202,13 +214,14 @@ class BoundaryForest:
                     v.append(tree.BTTrain(y, c, a, a, epsilon))
                 elif is_trial or self.judges:
                     v.append(tree.BTQuery(y, a))
+                self.replay(tree, replayed, epsilon)
             if is_trial and self.mixture is not None:
                 self.mixture.judge(c, y, v, self.scales())
             elif is_trial:
                 self.votes.hold_against(c, lambda p: self.answer(y, v, (p, None)))
             if self.judges:
                 self.judge(y, c, v)
-            self.train_successors(y, c, epsilon)
+            self.train_successors(y, c, epsilon, replayed)
         self.take_note_of(y, c)
         if not self.trees:
             self.buffer.append(Node(y, c, a))
@@ -233,14 +246,25 @@ class BoundaryForest:
         stored = self.trees[0].nodes[0].x if self.trees else self.buffer[0].x
         return roots if stored.dtype == np.float64 else roots.astype(np.float32).astype(np.float64)
 
-    def train_successors(self, y: Row, c: Row, epsilon: float) -> None:
+    def replay(self, tree: BoundaryTree, example: Example | None, epsilon: float) -> None:
+        """Let a tree learn an example again; not where it ends at the same position."""
+        if example is None:
+            return
+        a, y, c = example
+        v_min = tree.BTQuery(y, self.seen + 1)
+        if self.d_c(c, v_min.c) > epsilon and tree.d(y, v_min.x[None])[0] > 0:
+            tree.add(Node(y, c, a, v_min))
+
+    def train_successors(self, y: Row, c: Row, epsilon: float, replayed: Example | None) -> None:
         """Trees that only grow learn (y, c); some begin with it, and some take over after it."""
         a = self.seen
         for i, tree in enumerate(self.trees):
-            if not self.learns(i, a):
+            if i in self.successors:
+                if self.learns(i, a):
+                    self.successors[i].BTTrain(y, c, a, a, epsilon)
+                self.replay(self.successors[i], replayed, epsilon)
+            elif not self.learns(i, a):
                 pass
-            elif i in self.successors:
-                self.successors[i].BTTrain(y, c, a, a, epsilon)
             elif self.lifetimes.is_growing(i, a):
                 self.successors[i] = BoundaryTree(self, i, tree.generation + 1, Node(y, c, a))
             if i in self.successors and self.lifetimes.succession_after(i, a) == a + 1:
@@ -281,6 +305,8 @@ class BoundaryForest:
     def train_offline(self, X: Row, C: Row) -> None:
         """OBF: each tree is shown its own shuffle of everything."""
         for x, c in zip(X, C, strict=True):
+            if self.reservoir:
+                self.reservoir.add(self.seen, x, c)
             self.take_note_of(x, c)
         self.learn_weights(WINDOW, self.log_weights)
         examples = list(zip(X, C, strict=True))
@@ -313,8 +339,10 @@ class BoundaryForest:
 
     @property
     def stored(self) -> dict[int, tuple[Row, Row]]:
-        """By arrival: what some tree has."""
-        return {v.arrival: (v.x, v.c) for tree in self.all_trees for v in tree.nodes}
+        """By arrival: what some tree or the reservoir has."""
+        held = {v.arrival: (v.x, v.c) for tree in self.all_trees for v in tree.nodes}
+        members = self.reservoir.members if self.reservoir else []
+        return held | {a: (x, c) for a, x, c in members}
 
     @property
     def all_trees(self) -> list[BoundaryTree]:
@@ -335,11 +363,13 @@ class BoundaryForest:
         self.forgotten |= gone
         self.forget_sums(gone)
         self.window = [known for known in self.window if known[0] not in gone]
+        if self.reservoir:
+            self.reservoir.forget(gone)
         self.buffer = [w for w in self.buffer if w.arrival not in gone]
         stored = {a: example for a, example in self.stored.items() if a not in gone}
         for tree in self.all_trees:
             lost = {v for v in tree.nodes if v.arrival in gone}
-            again = sorted(v.arrival for v in self.split(tree, lost) if v not in lost)
+            again = sorted({v.arrival for v in self.split(tree, lost) if v not in lost})
             if not tree.nodes:
                 again = again or [min(stored)]
             self.show_again(tree, again, stored)
@@ -377,10 +407,11 @@ class BoundaryForest:
 
     def keep_shallow(self) -> None:
         """Where a tree has become a chain, its nodes again, in an order of the tree's own."""
+        replays = self.reservoir is not None and self.reservoir.replays
         for tree in self.all_trees if self.limits_depth else []:
             chain = set()
             if is_due(tree.nodes, self.seen):
-                chain = chain_below(tree.nodes, self.seen, self.max_samples)
+                chain = chain_below(tree.nodes, self.seen, self.max_samples, replays=replays)
             if chain:
                 self.n_regrown += 1
                 again = {v.arrival: (v.x, v.c) for v in self.split(tree, chain)}
@@ -393,6 +424,8 @@ class BoundaryForest:
 
     def decide(self) -> None:
         doubling = is_decision(self.seen, self.n_T)
+        if self.reservoir:
+            self.reservoir.decide(self.seen, self.window)
         if self.votes.is_auto and doubling and not self.forgets:
             self.votes.choose(variances(self.labels) if len(self.labels[0]) > 1 else np.ones(1))
         if self.mixture is not None and doubling:
@@ -412,6 +445,9 @@ class BoundaryForest:
     def learn_weights(self, n_rows: int, in_use: Logs) -> None:
         if self.learns_weights:
             last = [known for known in self.window if known[0] >= self.seen - n_rows]
+            if self.reservoir and self.reservoir.replays:
+                half = [known for known in last if known[0] >= self.seen - n_rows // 2]
+                last = self.reservoir.mixed(half, n_rows // 2)
             self.log_weights = learned_weights(
                 np.array([x for _, x, _ in last]),
                 np.array([c for _, _, c in last]),
@@ -460,7 +496,8 @@ class BoundaryForest:
             (tree for tree in self.all_trees if len(tree.nodes) > 1),
             key=lambda tree: min(v.arrival for v in tree.nodes),
         )
-        i, nodes = old.place, sorted(old.nodes, key=lambda v: -v.arrival)
+        i, distinct = old.place, {v.arrival: v for v in old.nodes}  # some were replayed
+        nodes = sorted(distinct.values(), key=lambda v: -v.arrival)
         newer = {v.arrival: (v.x, v.c) for v in nodes[: (len(nodes) + 1) // 2]}
         generation = 1 + max(tree.generation for tree in self.all_trees if tree.place == i)
         order = sorted(newer, key=lambda a: hash64(self.seed, i, generation, a))
