@@ -85,7 +85,7 @@ def test_predict_then_learn_is_predict_and_partial_fit_row_by_row():
 def test_ends_and_shares_of_rows_that_add_features():
     frame, y = mixed_table(200)
     y = np.where(np.arange(200) < 60, y, np.where(np.arange(200) % 7 == 0, "third", y))
-    forest, other = tables(), tables()
+    forest, other = tables(weights="auto"), tables(weights="auto")
     forest.partial_fit(frame[:50], y[:50])
     other.partial_fit(frame[:50], y[:50])
     answers, ends = forest.predict_then_learn(frame[50:], y[50:], return_ends=True)

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_friedman1
 
+import boundary_forest
+import boundary_forest.river
 from boundary_forest import BoundaryForestClassifier, BoundaryForestRegressor, load
 from boundary_forest.estimators.fitted import new_engine
+from boundary_forest.session import SessionSettings
 
 pytestmark = pytest.mark.kernels
 
@@ -215,6 +218,35 @@ def test_a_damaged_state_is_refused(digits, field, change):
     engine = new_engine(forest.fitted.settings, forest.fitted.labels)
     with pytest.raises(ValueError, match="inconsistent state"):
         engine.restore(state)
+
+
+@pytest.mark.parametrize("package", [boundary_forest, boundary_forest.river])
+@pytest.mark.parametrize("name", ["BoundaryForestClassifier", "BoundaryForestRegressor"])
+def test_for_tables_mixes_where_it_can(package, name):
+    make = getattr(package, name).for_tables
+    assert make().weights == make(metric="l2").weights == make(forgetting=None).weights == "mixture"
+    assert make(forgetting="auto").weights == "auto"
+    other = {"metric": "manhattan", "feature_weights": None}
+    assert make(**other).weights == "auto"
+    assert make(**other, weights="uniform").weights == "uniform"
+    assert getattr(package, name).for_streams().weights == "auto"
+
+
+@pytest.mark.parametrize(
+    "overrides", [{"forgetting": "auto"}, {"metric": "manhattan", "feature_weights": None}]
+)
+def test_for_tables_learns_where_it_cannot_mix(overrides, digits):
+    X, y = digits
+    forest = BoundaryForestClassifier.for_tables(random_state=0, **overrides)
+    assert forest.fit(X[:600], y[:600]).score(X[600:], y[600:]) > 0.9
+
+
+def test_for_tables_on_a_cluster_does_not_mix():
+    ray = pytest.importorskip("boundary_forest.ray")
+    assert ray.BoundaryForestClassifier.for_tables().weights == "auto"
+    assert ray.BoundaryForestRegressor.for_tables().weights == "auto"
+    assert SessionSettings(cluster="local").forest_parameters()["weights"] == "auto"
+    assert SessionSettings().forest_parameters()["weights"] == "mixture"
 
 
 def test_a_cluster_refuses_a_mixture_with_a_way_out():

@@ -26,6 +26,7 @@ def test_a_stream_on_a_cluster_answers_as_one_in_a_process(rows, tmp_path, told,
     for where in ([], ["--ray", "local"]):
         model, answers = tmp_path / f"model{len(where)}.bf", tmp_path / f"said{len(where)}.csv"
         options = ["--target", "kind", "--warmup", 20, "--trees", 6, "--save", model]
+        options += ["--weights", "auto"]  # what a cluster has
         code, _, err = told("stream", rows, *options, "--predictions", answers, *where)
         assert code == 0, err
         said[len(where)] = answers.read_text(), boundary_forest.load(model).fingerprint()

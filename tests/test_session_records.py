@@ -38,7 +38,7 @@ def as_explained(forest, x):
     return found
 
 
-@pytest.mark.parametrize("weights", ["distance", "auto"])
+@pytest.mark.parametrize("weights", ["distance", "auto", "mixture"])
 def test_the_examples_that_decided_are_those_of_just_before(weights):
     """Against explain of a twin that learns row by row."""
     rng = np.random.default_rng(1)
@@ -55,15 +55,18 @@ def test_the_examples_that_decided_are_those_of_just_before(weights):
         assert {end.arrival: end.weight for end in found} == pytest.approx(
             {a: weight for a, (_, weight) in expected.items()}
         )
-        assert [end.weight for end in found] == sorted((e.weight for e in found), reverse=True)
+        sizes = [abs(end.weight) for end in found]
+        assert sizes == sorted(sizes, reverse=True)
         assert all(end.label == y[end.arrival] for end in found)
         assert VoteBreakdown.of_explanation(twin.explain(X[i])) == VoteBreakdown(found)
         twin.partial_fit(X[i : i + 1], y[i : i + 1])
 
 
-def test_hard_rows_show_the_confidence_and_the_shares_that_were_answered():
+@pytest.mark.parametrize("weights", ["auto", "mixture"])
+def test_hard_rows_show_the_confidence_and_the_shares_that_were_answered(weights):
     table = noisy()
-    settings = SessionSettings(target="kind", parameters=TREES, warmup=200)
+    parameters = {**TREES, "weights": weights}
+    settings = SessionSettings(target="kind", parameters=parameters, warmup=200)
     with Session(settings, recording=True) as session:
         said = {}
         for event in session.take_rows(table):
@@ -81,7 +84,9 @@ def test_hard_rows_show_the_confidence_and_the_shares_that_were_answered():
         assert example.true == table["kind"][example.row - 1].as_py() != answer
         ends = example.votes.examples
         assert sum(end.trees for end in ends) == 10
-        assert sum(e.weight for e in ends if e.label == answer) == pytest.approx(confidence)
+        if weights == "auto":
+            assert sum(e.weight for e in ends if e.label == answer) == pytest.approx(confidence)
+        assert sum(share for _, share in example.shares) == pytest.approx(1.0)
         assert all(end.arrival < example.row for end in ends)
     least = min(example.confidence for example in history.hardest)
     wrong = [c for n, (a, c, _) in said.items() if a != table["kind"][n - 1].as_py()]
@@ -89,8 +94,9 @@ def test_hard_rows_show_the_confidence_and_the_shares_that_were_answered():
 
 
 def test_hard_rows_of_a_regression_have_the_answer_that_was_given():
+    parameters = {**TREES, "weights": "auto"}  # a mixture may have a linear part
     with Session(
-        SessionSettings(target="y", parameters=TREES, warmup=100), recording=True
+        SessionSettings(target="y", parameters=parameters, warmup=100), recording=True
     ) as session:
         session.take_rows(numbers_table(1000))
         hardest = session.history().hardest
@@ -197,7 +203,8 @@ def test_digits_are_drawn_beside_the_stored_examples_that_decided(scaling, plain
 
 def test_hard_rows_that_are_not_learned_show_what_decided_too(tmp_path):
     table = noisy()
-    settings = SessionSettings(target="kind", parameters=TREES, warmup=200)
+    parameters = {**TREES, "weights": "auto"}
+    settings = SessionSettings(target="kind", parameters=parameters, warmup=200)
     with Session(settings) as session:
         session.take_rows(table.slice(0, 1000))
         session.save(tmp_path / "model.bf")
@@ -223,6 +230,23 @@ def test_the_card_says_one_confidence_and_what_decided():
         sure = card.split("confidence ")[1].split("<")[0]
         assert f"<b>{sure}</b>" in card.split('<ul class="legend">')[1]
         assert re.search(r"<summary>\d+ stored examples? decided</summary>", card)
+
+
+@pytest.mark.parametrize("target", ["kind", "y"])
+def test_cards_of_a_mixture_say_what_weights_are(target):
+    table = noisy() if target == "kind" else numbers_table(1000)
+    settings = SessionSettings(target=target, parameters={"n_estimators": 30}, warmup=200)
+    with Session(settings, recording=True) as session:
+        session.take_rows(table)
+        assert session.model.forest.weights == "mixture"
+        history = session.history()
+    found = [[end.weight for end in example.votes.examples] for example in history.hardest]
+    assert any(min(weights) < 0 or sum(weights) < 0.9 for weights in found)  # they are no shares
+    text = page(history)
+    assert "A mixture of experts predicted" in text
+    shown = [float(value) for value in re.findall(r"(?:opacity|width):(-?[0-9.]+)", text)]
+    assert shown
+    assert min(shown) >= 0
 
 
 def test_a_recorded_session_answers_and_learns_the_same_by_calls_as_long():

@@ -173,7 +173,7 @@ def test_a_card_shows_the_examples_that_decided():
     assert 'title="1.500, weight 100.0 %"' in text
     many = tuple(VotingExample(i, "b", 0.5, 1, 0.1) for i in range(10))
     text = page(classified(hardest=[replace(example, votes=VoteBreakdown(many))]))
-    assert "and 2 more, with 20.0 % of the weight" in text
+    assert "and 2 more, with a total weight of 20.0 %" in text
 
 
 def test_text_that_utf8_cannot_hold_is_written_all_the_same(tmp_path):

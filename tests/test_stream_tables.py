@@ -52,10 +52,10 @@ def test_a_plain_forest_is_an_option_and_what_other_metrics_have(told, command, 
 
 
 @pytest.mark.parametrize("command", ["stream", "fit"])
-def test_experts_are_mixed_on_request(told, command, tmp_path):
+def test_experts_are_mixed(told, command, tmp_path):
     source, model = write(useless_columns(600), tmp_path / "rows.csv"), tmp_path / "model.bf"
     report = ("--report", tmp_path / "report.html") if command == "stream" else ()
-    options = ("--save", model, "--weights", "mixture", "--warmup", "100", *report)
+    options = ("--save", model, "--warmup", "100", *report)
     assert told(command, source, "--target", "y", *options)[0] == 0
     assert len(load(model).forest.mixture_) > 1
 

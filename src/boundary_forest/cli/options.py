@@ -217,7 +217,8 @@ Weights = Annotated[
     _one_of(
         *VOTE_WEIGHTS,
         help="How the trees' predictions are weighted; mixture is the most accurate on tables.",
-        show_default="auto; distance with --plain or another metric",
+        show_default="mixture; auto with --forgetting or --ray; distance with --plain or "
+        "another metric",
     ),
 ]
 MaxStored = Annotated[

@@ -52,7 +52,7 @@ FOR_TABLES: Mapping[str, Any] = {
     "n_estimators": 100,
     "feature_weights": "learned",
     "max_samples": 0.3,
-    "weights": "auto",
+    "weights": "mixture",
 }
 
 
@@ -63,14 +63,16 @@ class AdaptiveMixin:
     """Attributes and checks of the parameters that go beyond the paper."""
 
     _attributes: Callable[[str], Fitted]  # what was learned, of a forest that has the attribute
+    _can_mix: ClassVar[bool] = True  # whether weights="mixture" is available
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
 
     @classmethod
     def for_tables(cls, **overrides: Any) -> Self:
         """Return an estimator for tables with raw columns, of which some may be useless.
 
-        It learns feature weights, its trees learn different samples of the examples, and it weights
-        them by the rule that made the fewest recent mistakes. One setting serves all tables.
+        It learns feature weights, its trees learn different samples of the examples, and a mixture
+        of experts answers from what they find. One setting serves all tables. With another metric
+        than the Euclidean one and with ``forgetting``, ``weights`` is "auto".
 
         Parameters
         ----------
@@ -85,7 +87,7 @@ class AdaptiveMixin:
         0.3
         """
         columns = {"columns": AUTO_COLUMNS} if "columns" in cls._parameter_constraints else {}
-        return cls(**{**FOR_TABLES, **columns, **overrides})
+        return cls(**{**columns, **table_parameters(overrides, can_mix=cls._can_mix)})
 
     @property
     def feature_weights_(self) -> NDArray[np.float64]:
@@ -171,6 +173,14 @@ class StreamsMixin:
         """
         own = {"shuffle": False, "columns": AUTO_COLUMNS}
         return cls(**{**FOR_STREAMS, **own, **overrides})
+
+
+def table_parameters(overrides: Mapping[str, Any], *, can_mix: bool = True) -> dict[str, Any]:
+    """Return the parameters of ``for_tables``, without a mixture where there can be none."""
+    is_euclidean = canonical(overrides.get("metric", "euclidean")) == "euclidean"
+    if not can_mix or not is_euclidean or overrides.get("forgetting") is not None:
+        overrides = {"weights": "auto", **overrides}
+    return {**FOR_TABLES, **overrides}
 
 
 def mixture_in(fitted: Fitted) -> dict[str, float]:

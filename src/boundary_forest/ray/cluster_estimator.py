@@ -64,6 +64,7 @@ class ClusterMixin(BaseBoundaryForest):
     """
 
     local: ClassVar[type[BaseBoundaryForest]]  # the estimator in one process
+    _can_mix: ClassVar[bool] = False
     encodes_columns = False  # columns="auto" takes numbers alone
 
     _checkpoint: Checkpoint | None = None

@@ -175,10 +175,21 @@ def note(examples: Sequence[HardExample], last: SessionSnapshot) -> str:
             "trees found."
         )
     else:
-        how = "The bar is the vote: each class's share of the trees' weights."
+        how = "The bar shows the probability of each class."
+    if any(_is_mixed(example.votes.examples) for example in examples):
+        how += (
+            " A mixture of experts predicted: a weight is what the label of a stored example is "
+            "multiplied by, which may be negative, and a linear model may have the rest."
+        )
     if examples[-1].in_warmup:
         how += " Rows of the warm-up come last: each was predicted by its nearest neighbour alone."
     return how
+
+
+def _is_mixed(ends: Sequence[VotingExample]) -> bool:
+    """Return whether weights are no shares, which are positive and sum to 1."""
+    total = sum(end.weight for end in ends)
+    return any(end.weight < 0 for end in ends) or (bool(ends) and abs(total - 1) > 1e-6)
 
 
 def card(example: HardExample) -> Card:
@@ -210,7 +221,7 @@ def card(example: HardExample) -> Card:
 
 
 def _drawn(example: HardExample) -> list[Drawn]:
-    """Return the weightiest of the examples that decided, as far as they are known."""
+    """Return those of the examples that decided which count most, as far as they are known."""
     found, stored = [], example.stored
     for end in example.votes.examples[:DRAWN]:
         drawing = picture(stored[end.arrival]) if end.arrival in stored else None
@@ -240,10 +251,10 @@ def _strip(example: HardExample) -> LabelStrip | None:
     if not found or true is None or answered is None:
         return None
     scale = axis([v for v, _ in found] + [true, answered], tight=True)
-    heaviest = max(w for _, w in found) or 1.0
+    heaviest = max(abs(w) for _, w in found) or 1.0
     ends = [
         Pin(
-            style=f"{_left(scale.at(v))};opacity:{0.25 + 0.75 * w / heaviest:.2f}",
+            style=f"{_left(scale.at(v))};opacity:{0.25 + 0.75 * abs(w) / heaviest:.2f}",
             title=f"{number(v)}, weight {percent(w)}",
         )
         for v, w in found
@@ -269,7 +280,7 @@ def _found(end: VotingExample, is_number: bool) -> DecidingExample:
 def _more_ends(ends: Sequence[VotingExample]) -> str:
     if not ends:
         return ""
-    return f"{_more(len(ends))}, with {percent(sum(end.weight for end in ends))} of the weight"
+    return f"{_more(len(ends))}, with a total weight of {percent(sum(end.weight for end in ends))}"
 
 
 def _more(n: int) -> str:

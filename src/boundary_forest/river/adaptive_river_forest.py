@@ -8,9 +8,9 @@ from typing import Any, Self
 
 from boundary_forest.estimators.adaptive import (
     FOR_STREAMS,
-    FOR_TABLES,
     importances_of,
     most_important,
+    table_parameters,
 )
 from boundary_forest.estimators.engine_constants import NONE
 from boundary_forest.estimators.explanation import Explanation
@@ -61,7 +61,7 @@ class AdaptiveRiverForest(RiverForest):
         >>> BoundaryForestClassifier.for_tables(seed=0).feature_weights
         'learned'
         """
-        return cls(**{**FOR_TABLES, "columns": AUTO_COLUMNS, **overrides})
+        return cls(**{"columns": AUTO_COLUMNS, **table_parameters(overrides)})
 
     @classmethod
     def for_streams(cls, **overrides: Any) -> Self:

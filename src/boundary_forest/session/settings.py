@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from boundary_forest.estimators.adaptive import FOR_STREAMS, FOR_TABLES
+from boundary_forest.estimators.adaptive import FOR_STREAMS, table_parameters
 from boundary_forest.estimators.forest_settings import ADAPTIVE_PARAMETERS
 from boundary_forest.frames.column_kinds import NUMBER, TEXT
 from boundary_forest.frames.column_options import ColumnOptions
@@ -75,9 +76,10 @@ class SessionSettings:
         """Return the parameters of a new forest; the same rows give the same forest by default."""
         # Only the Euclidean distance has weights; nothing was measured with the others.
         euclidean = self.parameters.get("metric", "euclidean") == "euclidean"
-        suited = FOR_STREAMS if "forgetting" in self.parameters else FOR_TABLES
-        if self.plain or not euclidean:
-            suited = {}
+        suited: Mapping[str, Any] = {}
+        if euclidean and not self.plain:
+            forgets = "forgetting" in self.parameters
+            suited = FOR_STREAMS if forgets else table_parameters({}, can_mix=self.cluster is None)
         parameters = {"random_state": 0, **suited, **self.parameters, "n_jobs": self.threads}
         most, n_trees = parameters.get("max_stored"), parameters.get("n_estimators", 50)
         if most is not None and most < 4 * n_trees:

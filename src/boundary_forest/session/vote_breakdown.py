@@ -30,7 +30,8 @@ class VotingExample:
     trees : int
         Number of trees that ended there; 0 if there was none yet.
     weight : float
-        Its share of the answer, for all of these trees together.
+        Its share of the answer, for all of these trees together. In a mixture it is what its
+        label is multiplied by, which may be negative, and a linear model may have the rest.
     """
 
     arrival: int
@@ -47,8 +48,8 @@ class VoteBreakdown:
     Parameters
     ----------
     examples : tuple of VotingExample
-        The examples that the trees ended at, the weightiest first. Before there were trees, the
-        nearest one; none if that is not known.
+        The examples that the trees ended at, those that count most first. Before there were
+        trees, the nearest one; none if that is not known.
     """
 
     examples: tuple[VotingExample, ...]
@@ -80,4 +81,4 @@ class VoteBreakdown:
             merged[end.arrival] = replace(
                 old, trees=old.trees + end.trees, weight=old.weight + end.weight
             )
-        return cls(tuple(sorted(merged.values(), key=lambda end: (-end.weight, end.arrival))))
+        return cls(tuple(sorted(merged.values(), key=lambda end: (-abs(end.weight), end.arrival))))
