@@ -5,6 +5,7 @@
 // A call does not say which state it saw. So the script is first carried out alone, and the answers after
 // each of its steps are written down; then it is carried out again with readers, and each answer is
 // looked up.
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cmath>
@@ -16,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "adapt/depth_limit.hpp"
 #include "tests/check.hpp"
 #include "tests/graphs.hpp"
 
@@ -110,13 +112,24 @@ Answer ask(BoundaryForest& forest, const Scenario& scenario, int question) {
   }
 }
 
-// Steps of one publication each.
+// Steps of one publication each: none goes on beyond the numbers of arrivals at which the depth of trees is
+// looked at, because a block ends there.
 using Step = std::function<void(Held&)>;
 
 std::vector<Step> script(const Scenario& scenario, std::size_t n_rows) {
   const Stream& stream = scenario.stream;
   std::vector<Step> steps;
-  std::size_t n = 0;  // learned; ids are the numbers of the examples
+  std::size_t n = 0;     // learned; ids are the numbers of the examples
+  std::size_t seen = 0;  // with those that replaced others
+  const auto in_parts = [&](std::size_t count, const auto& add_step) {
+    while (count > 0) {
+      const std::size_t room = DepthLimit::depth_period - seen % DepthLimit::depth_period;
+      const std::size_t part = std::min(count, room);
+      add_step(part);
+      seen += part;
+      count -= part;
+    }
+  };
   const auto learn = [&](std::size_t count) {
     steps.push_back([&stream, &scenario, n, count](Held& held) {
       std::size_t learned = 0;
@@ -134,20 +147,24 @@ std::vector<Step> script(const Scenario& scenario, std::size_t n_rows) {
     });
     n += count;
   };
-  learn(stream.params.n_T);
+  in_parts(stream.params.n_T, learn);
   std::size_t gone = 0;  // all before it are forgotten
   while (n < n_rows) {
-    for (const std::size_t count : {1, 7, 40, 1}) learn(count);
+    for (const std::size_t count : {1, 7, 40, 1}) in_parts(count, learn);
     if (!scenario.forgets) continue;
     steps.push_back([&stream, gone](Held& held) {
       CHECK(held.get()->forget(ids_for(stream.params, gone, 11), Run{}).unknown.empty());
     });
     gone += 11;
-    steps.push_back([&stream, first = n - 9, from = stream.n - n](Held& held) {
-      std::size_t learned = 0;
-      held.get()->replace(stream.rows(from, 9), stream.labels_from(0), Run{}, learned,
-                          ids_for(stream.params, first, 9));
-      CHECK_EQ(learned, std::size_t{9});
+    std::size_t first = n - 9;
+    in_parts(9, [&](std::size_t count) {
+      steps.push_back([&stream, first, count, from = stream.n - n](Held& held) {
+        std::size_t learned = 0;
+        held.get()->replace(stream.rows(from, count), stream.labels_from(0), Run{}, learned,
+                            ids_for(stream.params, first, count));
+        CHECK_EQ(learned, count);
+      });
+      first += count;
     });
     if (n % 3 == 0)
       steps.push_back([&scenario](Held& held) {
