@@ -103,8 +103,10 @@ def test_predict_has_shares_too_and_a_class_may_be_called_anything(told, tmp_pat
     source, model = write(table, tmp_path / "rows.csv"), tmp_path / "model.bf"
     assert told("fit", source, "--target", "kind", "--save", model)[0] == 0
     _, out, _ = told("predict", model, source, "--probabilities")
-    first = json.loads(out.splitlines()[0])
-    assert first["probabilities"] == {"100 %": 1.0, "%s \u00fc": 0.0, 'a "b"': 0.0}
+    shares = json.loads(out.splitlines()[0])["probabilities"]
+    assert shares.keys() == {"100 %", "%s \u00fc", 'a "b"'}
+    assert shares["100 %"] > 0.99
+    assert min(shares.values()) > 0  # a mixture rules nothing out
 
 
 def test_numbers_have_no_shares(tmp_path):

@@ -68,7 +68,8 @@ def test_the_demo_is_one_command_that_can_be_typed(demo, folder, told, monkeypat
 def test_the_demo_ends_with_what_was_learned_stored_and_how_fast(demo):
     table = closing_table(demo.stdout.decode())
     assert table["rows"].startswith(f"{N_DIGITS:,} in ")
-    assert 0 < int(table["stored"].split()[0].replace(",", "")) < N_DIGITS
+    # The sample of all arrivals has room for all of them.
+    assert int(table["stored"].split()[0].replace(",", "")) == N_DIGITS
     assert float(table["error"].split()[0]) < 4.5  # seen: 3.79
     assert float(table["error"].split()[2]) < 2.5  # seen: 1.20
     assert table["forest"].startswith("100 trees of ")

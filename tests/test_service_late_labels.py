@@ -157,8 +157,8 @@ def test_remembered_ids_are_bounded(tmp_path):
 
 def test_rows_that_the_forest_did_not_keep_are_erased_too(tmp_path):
     rows = [[float(x)] for x in (0, 9)] + [[8.5 + i / 1000] for i in range(150)]
-    body = {"rows": rows, "targets": ["a"] + ["b"] * 151, "ids": [*range(152)]}
-    with in_process(tmp_path) as service:
+    body = {"rows": rows, "targets": [0.0] + [1.0] * 151, "ids": [*range(152)]}
+    with in_process(tmp_path, task="regression") as service:  # of classes there is a sample, too
         service.post("/v1/learn", body)
         service.request("POST", "/v1/snapshot")
         unkept = [id for id in map(str, range(152)) if not service.model.is_stored(id)]
