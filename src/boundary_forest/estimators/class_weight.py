@@ -1,7 +1,7 @@
 """``class_weight``: what the votes for each class are multiplied by.
 
 "balanced" is the engine's own affair: it counts the examples of each class (``cpp/vote/``). Weights
-that the user gave are known here by class, and to the engine by code: it is told them again before
+that the user gave are known here by class, and to the engine by code: it gets them again before
 it learns a class that is new.
 """
 

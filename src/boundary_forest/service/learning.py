@@ -132,7 +132,7 @@ class GroupLearner:
     def _write_and_learn(
         self, learned: list[Part], changes: Changes, preparation: Preparation
     ) -> list[dict[str, Any]] | None:
-        """Commit, then learn; return answers from before each row was learned, if asked for."""
+        """Commit, then learn; return answers from before each row was learned, if wanted."""
         model, tables = self._model, self._model.tables
         if not learned:
             with model.forest.database.transaction():

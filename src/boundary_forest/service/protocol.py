@@ -1,7 +1,7 @@
-"""HTTP/1.1 with time limits: uvicorn's protocol waits for ever for a head, and for a reader.
+"""HTTP/1.1 with time limits: uvicorn's protocol waits without limit for a head, and for a reader.
 
 uvicorn limits how long an idle connection is kept after a response, and nothing else. A client that
-opens a connection and sends nothing, or a byte now and then, would keep it for ever, and so would
+opens a connection and sends nothing, or a byte now and then, would keep it without limit, as would
 one that never reads its response. Bodies have a limit of their own, in ``guard.py``.
 """
 
@@ -63,7 +63,7 @@ class TimedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Wait for a client that does not read, but not for ever."""
+        """Wait for a client that does not read, up to the limit."""
         super().pause_writing()
         self._write_timer.start(self.limits.write_seconds, self.transport.abort)
 

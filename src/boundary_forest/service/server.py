@@ -1,4 +1,4 @@
-"""The process: it opens the model, listens, and ends in order when it is told to."""
+"""The process: it opens the model, listens, and ends in order on a signal."""
 
 from __future__ import annotations
 

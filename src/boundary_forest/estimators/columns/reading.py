@@ -1,6 +1,6 @@
 """Frames, arrays of objects and lists of dicts as :class:`RawRows`.
 
-pandas, polars and pyarrow are told apart by their methods, so that none of them is needed.
+pandas, polars and pyarrow are recognised by their methods, so that none of them is needed.
 """
 
 from __future__ import annotations
