@@ -24,6 +24,7 @@ pytest.importorskip("uvicorn", reason="the serve extra is not installed")
 pytest.importorskip("prometheus_client", reason="the serve extra is not installed")
 
 from boundary_forest.service.model import ServiceModel, open_model
+from boundary_forest.service.recorder import Recorder
 from boundary_forest.service.server import Service
 from boundary_forest.service.settings import ServiceSettings
 from boundary_forest.service.tokens import Tokens
@@ -60,6 +61,10 @@ class InProcess:
     async def _made(self, settings: ServiceSettings) -> Service:
         tokens = Tokens(settings.token_file)
         return Service(settings, self.model, tokens, self.failures.put)
+
+    @property
+    def recorder(self) -> Recorder:
+        return self._service.recorder
 
     def _await(self, coroutine: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(SECONDS)

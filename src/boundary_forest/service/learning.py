@@ -21,6 +21,7 @@ from boundary_forest.service.jobs import (
     Preparation,
 )
 from boundary_forest.service.model import FORMAT, SCORES, TARGET_KIND, ServiceModel
+from boundary_forest.service.recorder import Recorder, Scored
 from boundary_forest.service.scoring import answers_of, count, no_answer, response_of
 from boundary_forest.service.settings import CLASSIFICATION, RETRIEVAL, Limits
 from boundary_forest.service.tables import Changes, Response
@@ -40,12 +41,15 @@ class GroupLearner:
     ----------
     model : ServiceModel
         The model.
+    recorder : Recorder
+        Where learned rows are recorded.
     limits : Limits
         What a client may take.
     """
 
-    def __init__(self, model: ServiceModel, limits: Limits) -> None:
+    def __init__(self, model: ServiceModel, recorder: Recorder, limits: Limits) -> None:
         self._model = model
+        self._recorder = recorder
         self._limits = limits
 
     def run(self, jobs: Sequence[Job]) -> list[Outcome]:
@@ -115,18 +119,20 @@ class GroupLearner:
                 changes.state[TARGET_KIND] = json.dumps(preparation.target_kind)
             if model.task != RETRIEVAL:
                 changes.learned = [id for part in learned for id in part.ids]
+        scored: Scored = []
         if not asks:
             responses = self._responses(parts, first)
-            self._count(scores, learned, preparation)
+            scored = self._count(scores, learned, preparation)
             self._record(changes, parts, responses, scores)
         with model.forest.learning_paused():  # a snapshot comes before or after all of this
             answers = self._write_and_learn(learned, changes, preparation)
             if asks:
                 self._give_answers(learned, answers)
                 responses = self._responses(parts, first)
-                self._count(scores, learned, preparation)
+                scored = self._count(scores, learned, preparation)
                 self._answer(parts, responses, scores)
         model.scores = scores
+        self._recorder.learned(scored)
         return [(part.job, response) for part, response in zip(parts, responses, strict=True)]
 
     def _write_and_learn(
@@ -209,15 +215,16 @@ class GroupLearner:
             return learned
         return {**answered, **learned, "ids": part.ids}
 
-    def _count(self, scores: Any, learned: list[Part], preparation: Preparation) -> None:
-        kind, task = preparation.target_kind, self._model.task
+    def _count(self, scores: Any, learned: list[Part], preparation: Preparation) -> Scored:
+        kind, task, forest = preparation.target_kind, self._model.task, self._model.forest
         if kind is None or not learned:
-            return
+            return []
         y = target_array([one for part in learned for one in part.y], kind)
         answers = []
         for part in learned:
             answers += [no_answer(task)] * part.n if part.answers is None else part.answers
-        count(scores, task, y, answers)
+        seen = forest.examples_seen
+        return count(scores, task, y, answers, seen if seen >= forest.model.n_estimators else None)
 
     def _record(
         self, changes: Changes, parts: list[Part], responses: list[bytes], scores: Any

@@ -55,8 +55,14 @@ def response_of(task: str, answers: list[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def count(scores: Scores, task: str, y: NDArray[Any], answers: list[dict[str, Any]]) -> None:
-    """Count rows that are learned.
+def count(
+    scores: Scores,
+    task: str,
+    y: NDArray[Any],
+    answers: list[dict[str, Any]],
+    arrival: int | None,
+) -> list[tuple[Answered, NDArray[np.float64] | None]]:
+    """Count rows that are learned; return them with what the scores say of them.
 
     Parameters
     ----------
@@ -68,18 +74,22 @@ def count(scores: Scores, task: str, y: NDArray[Any], answers: list[dict[str, An
         Their targets.
     answers : list of dict
         The answer to each as it was given; that of ``no_answer`` if nobody asked for one.
+    arrival : int or None
+        The arrival number of the first; None as long as the nearest row alone decides.
     """
     known = np.array([answer["prediction"] is not None for answer in answers])
+    counted = []
     if not known.all():
-        _add(scores, task, y[~known], NO_ANSWERS)
+        counted.append(_added(scores, task, y[~known], NO_ANSWERS, arrival))
     given = [answer for answer in answers if answer["prediction"] is not None]
-    if not given:
-        return
-    if task == REGRESSION:
-        result = Answers(np.array([answer["prediction"] for answer in given], dtype=np.float64))
-    else:
-        result = _classified(given)
-    _add(scores, task, y[known], result)
+    if given:
+        if task == REGRESSION:
+            predicted = [answer["prediction"] for answer in given]
+            result = Answers(np.array(predicted, dtype=np.float64))
+        else:
+            result = _classified(given)
+        counted.append(_added(scores, task, y[known], result, arrival))
+    return counted
 
 
 def _classified(given: list[dict[str, Any]]) -> Answers:
@@ -92,7 +102,10 @@ def _classified(given: list[dict[str, Any]]) -> Answers:
     return Answers(values, shares.max(axis=1), shares, np.array(names, dtype=object))
 
 
-def _add(scores: Scores, task: str, y: NDArray[Any], result: Answers) -> None:
+def _added(
+    scores: Scores, task: str, y: NDArray[Any], result: Answers, arrival: int | None
+) -> tuple[Answered, NDArray[np.float64] | None]:
     kind = REGRESS if task == REGRESSION else CLASSIFY
     nothing = np.zeros((len(y), 0))
-    scores.add(Answered(kind, np.arange(len(y)), None, nothing, y, result))
+    rows = Answered(kind, np.arange(len(y)), None, nothing, y, result, arrival=arrival)
+    return rows, scores.add(rows)

@@ -19,6 +19,7 @@ from boundary_forest.service.metrics import Metrics
 from boundary_forest.service.model import ServiceModel, open_model
 from boundary_forest.service.protocol import TimedProtocol
 from boundary_forest.service.reader import Reader
+from boundary_forest.service.recorder import Recorder
 from boundary_forest.service.settings import ServiceSettings
 from boundary_forest.service.snapshots import Snapshots
 from boundary_forest.service.tokens import Tokens
@@ -92,6 +93,8 @@ class Service:
     ----------
     app : Guard
         The ASGI application.
+    recorder : Recorder
+        What has happened since the start, for pages that show it.
     """
 
     def __init__(
@@ -104,7 +107,8 @@ class Service:
         limits, metrics = settings.limits, Metrics()
         snapshots = Snapshots(settings.folder, limits.snapshots)
         self._reader = Reader(model, limits)
-        self._writer = Writer(model, snapshots, limits, failed)
+        self.recorder = Recorder(model, metrics)
+        self._writer = Writer(model, snapshots, self.recorder, limits, failed)
         endpoints = Endpoints(model, self._reader, self._writer, snapshots, tokens, metrics, limits)
         _show(metrics, model, self._reader, self._writer)
         self.app = Guard(make_app(model.task, endpoints, metrics), settings, metrics)

@@ -17,6 +17,7 @@ from boundary_forest.service.errors import ServiceError, too_many, unavailable, 
 from boundary_forest.service.jobs import ALONE, FORGET, SNAPSHOT, Job
 from boundary_forest.service.learning import GroupLearner, LearningFailedError, Outcome
 from boundary_forest.service.model import ServiceModel
+from boundary_forest.service.recorder import Recorder
 from boundary_forest.service.settings import Limits
 from boundary_forest.service.snapshots import Snapshots
 
@@ -35,6 +36,8 @@ class Writer:
         The model, which nobody else changes.
     snapshots : Snapshots
         Those for download.
+    recorder : Recorder
+        What is shown of the service.
     limits : Limits
         Among them the length of the queue.
     failed : callable
@@ -50,6 +53,7 @@ class Writer:
         self,
         model: ServiceModel,
         snapshots: Snapshots,
+        recorder: Recorder,
         limits: Limits,
         failed: Callable[[Exception], None],
     ) -> None:
@@ -57,7 +61,8 @@ class Writer:
         self._snapshots = snapshots
         self._limits = limits
         self._failed = failed
-        self._learner = GroupLearner(model, limits)
+        self._recorder = recorder
+        self._learner = GroupLearner(model, recorder, limits)
         self._jobs: deque[Job] = deque()
         self._arrived = threading.Condition()
         self._stopping = False
@@ -180,6 +185,7 @@ class Writer:
         """Expire what is too old, erase what was deleted, and save a snapshot if it is due."""
         tables, forest = self._model.tables, self._model.forest
         tables.expire()
+        self._recorder.tick(len(self._jobs))
         now = time.monotonic()
         if tables.to_erase and now - self._erased > ERASING:
             tables.empty_log()

@@ -111,13 +111,18 @@ class HistoryRecorder:
         elif model is not None:
             self._waiting.clear()
             examples = StoredExamples(model)
-        if rows.answers is None:
+        self.add_answers(rows)
+        if rows.answers is not None:
+            self._look_for_hard(rows, lambda i: hard_example(rows, i, model, columns, examples))
+
+    def add_answers(self, rows: Answered) -> None:
+        """Keep how answers and targets agree, without looking for hard rows."""
+        if rows.y is None or rows.answers is None:
             return
         if rows.task == CLASSIFY:
             self._confuse(rows)
         else:
             self._pair(rows)
-        self._look_for_hard(rows, lambda i: hard_example(rows, i, model, columns, examples))
 
     def add_importances(self, model: FrameModel) -> None:
         """Keep the importances of columns if weights were learned since they were last kept."""
@@ -125,11 +130,21 @@ class HistoryRecorder:
         forgets = adaptive["forgetting"] is not None
         decided = last_decision(model.examples_seen, forgets=forgets)
         if decided >= self._next_importances and adaptive["feature_weights"]:
-            kept = self._importances
-            kept.append((decided, model.feature_importances_))
-            if len(kept) > MOST_IMPORTANCES:  # of a forest that forgets: every second one
-                del kept[1:-1:2]
-            self._next_importances = 1 + decided + (kept[-1][0] - kept[0][0]) // MOST_IMPORTANCES
+            self.keep_importances(decided, model.feature_importances_)
+
+    def keep_importances(self, decided: int, importances: dict[str, float]) -> None:
+        """Keep the importances of columns that were decided after so many examples."""
+        kept = self._importances
+        if decided < self._next_importances:
+            return
+        kept.append((decided, importances))
+        if len(kept) > MOST_IMPORTANCES:  # of a forest that forgets: every second one
+            del kept[1:-1:2]
+        self._next_importances = 1 + decided + (kept[-1][0] - kept[0][0]) // MOST_IMPORTANCES
+
+    def kept_importances(self) -> list[tuple[int, dict[str, float]]]:
+        """Return what was kept of them."""
+        return list(self._importances)
 
     def importances(self, model: FrameModel) -> list[tuple[int, dict[str, float]]]:
         """Return what was kept of them, and what they are now: variances change meanwhile."""
