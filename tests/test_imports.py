@@ -7,7 +7,7 @@ import sys
 
 OPTIONAL = (
     "pyarrow", "pandas", "polars", "rich", "typer", "river", "matplotlib", "jinja2",
-    "numba", "faiss", "hnswlib", "pooch",
+    "numba", "faiss", "hnswlib", "pooch", "httpx",
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import importlib
 
 TYPE_CHECKING = False  # typing's own would have to be imported
 if TYPE_CHECKING:
+    from boundary_forest.client import Client, RequestError
     from boundary_forest.durable import DurableForest, open_durable
     from boundary_forest.estimators.classifier import BoundaryForestClassifier
     from boundary_forest.estimators.errors import JournalError
@@ -27,9 +28,11 @@ __all__ = [
     "BoundaryForestClassifier",
     "BoundaryForestNeighbors",
     "BoundaryForestRegressor",
+    "Client",
     "DurableForest",
     "JournalError",
     "ModelFileError",
+    "RequestError",
     "__version__",
     "load",
     "open_durable",
@@ -40,9 +43,11 @@ _HOMES = {
     "BoundaryForestClassifier": "boundary_forest.estimators.classifier",
     "BoundaryForestNeighbors": "boundary_forest.estimators.neighbors",
     "BoundaryForestRegressor": "boundary_forest.estimators.regressor",
+    "Client": "boundary_forest.client",
     "DurableForest": "boundary_forest.durable",
     "JournalError": "boundary_forest.estimators.errors",
     "ModelFileError": "boundary_forest.files",
+    "RequestError": "boundary_forest.client",
     "load": "boundary_forest.files",
     "open_durable": "boundary_forest.durable",
 }

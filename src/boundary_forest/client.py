@@ -1,0 +1,329 @@
+"""A client of ``boundary-forest serve``: each method is one request, retried until it is answered.
+
+A request that writes carries an idempotency key, so a retry never learns twice, whether the
+connection, the service or the machine failed in between.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import httpx
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_RETRIED = (429, 502, 503, 504)
+_LONGEST_PAUSE = 5.0  # seconds
+_TARGET, _ID = "__target__", "__id__"  # columns of an Arrow table
+
+
+class RequestError(Exception):
+    """A request that the service refused.
+
+    Parameters
+    ----------
+    status : int
+        The HTTP status.
+    code, message : str
+        What was wrong: a short name that does not change, and a sentence.
+    where : str or None
+        The part of the request, such as ``rows[3].age``.
+    """
+
+    def __init__(self, status: int, code: str, message: str, where: str | None = None) -> None:
+        super().__init__(f"{message} ({status} {code}{f' at {where}' if where else ''})")
+        self.status = status
+        self.code = code
+        self.message = message
+        self.where = where
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """The answers to some rows.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Classes, or float64 in regression; None or NaN before anything was learned.
+    probabilities : ndarray of shape (n, n_classes) or None
+        Of each class; None in regression.
+    classes : ndarray of shape (n_classes,) or None
+        The classes as text, in the order of the columns of ``probabilities``.
+    """
+
+    values: NDArray[Any]
+    probabilities: NDArray[np.float64] | None = None
+    classes: NDArray[Any] | None = None
+
+    def to_arrow(self) -> pa.Table:
+        """Return a table: ``prediction``, and a column for each class's probability.
+
+        ``.to_pandas()`` and ``polars.from_arrow`` make a frame of it.
+        """
+        import pyarrow as pa
+
+        columns = {"prediction": pa.array(self.values.tolist())}
+        if self.probabilities is not None and self.classes is not None:
+            shares = zip(self.classes.tolist(), self.probabilities.T, strict=True)
+            columns |= {f"probability of {name}": pa.array(share) for name, share in shares}
+        return pa.table(columns)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What became of rows that were learned.
+
+    Parameters
+    ----------
+    learned, seen : int
+        How many rows the request taught, and how many the model has learned by then.
+    ids : tuple of str
+        The ids of the rows; empty for labels.
+    predictions : Predictions or None
+        Of ``predict_then_learn``: the answers from before each row was learned.
+    """
+
+    learned: int
+    seen: int
+    ids: tuple[str, ...] = ()
+    predictions: Predictions | None = None
+
+
+class Client:
+    """A client of one service. It may be shared by threads; close it, or use it in ``with``.
+
+    Rows are a matrix of numpy, a frame of pandas, polars or pyarrow, or a list of lists or dicts.
+    Matrices and frames are sent as bytes, which is many times faster than JSON.
+
+    Parameters
+    ----------
+    address : str, default="http://127.0.0.1:8000"
+        Where the service is.
+    token : str or None, default=None
+        A read or write token, if the service has tokens.
+    timeout : float, default=30.0
+        Seconds that an attempt may take.
+    patience : float, default=60.0
+        Seconds for which a request is tried again if the service cannot be reached, is busy (429)
+        or starts again (503). 0: it is sent once.
+
+    Examples
+    --------
+    >>> from boundary_forest import Client  # doctest: +SKIP
+    >>> with Client() as client:  # doctest: +SKIP
+    ...     client.learn([[0.0], [9.0]], ["low", "high"])
+    ...     client.predict([[8.0]]).values
+    array(['high'], dtype=object)
+    """
+
+    def __init__(
+        self,
+        address: str = "http://127.0.0.1:8000",
+        *,
+        token: str | None = None,
+        timeout: float = 30.0,
+        patience: float = 60.0,
+    ) -> None:
+        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        self._http = httpx.Client(base_url=address, headers=headers, timeout=timeout)
+        self._patience = patience
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def predict(self, rows: Any, ids: Sequence[str | int] | None = None) -> Predictions:
+        """Predict rows; with ids, the service keeps them until ``label`` teaches their targets."""
+        return _predictions(self._post_rows("predict", rows, None, ids))
+
+    def learn(self, rows: Any, targets: Any = None, ids: Any = None) -> Learned:
+        """Learn rows with their targets; in retrieval, without."""
+        return _learned(self._post_rows("learn", rows, targets, ids))
+
+    def label(self, ids: Sequence[str | int], targets: Any) -> Learned:
+        """Teach the targets of rows that were predicted with ids."""
+        return _learned(self._post("label", {"ids": _plain(ids), "targets": _plain(targets)}))
+
+    def predict_then_learn(self, rows: Any, targets: Any, ids: Any = None) -> Learned:
+        """Predict each row from the rows before it, and learn it."""
+        return _learned(self._post_rows("predict-then-learn", rows, targets, ids))
+
+    def neighbors(self, rows: Any, **options: Any) -> tuple[NDArray[np.float64], list[list[str]]]:
+        """Return distances and ids of the nearest stored rows to each row.
+
+        ``options`` are ``n_neighbors``, ``allowed``, ``beam`` and ``exact``.
+        """
+        found = self._post("neighbors", {"rows": _listed(rows), **options})
+        return np.array(found["distances"], dtype=np.float64), found["ids"]
+
+    def upsert(self, rows: Any, ids: Sequence[str | int]) -> int:
+        """Add rows; those with a known id replace the old row. Return how many rows were seen."""
+        seen: int = self._post_rows("upsert", rows, None, ids)["seen"]
+        return seen
+
+    def rows(self, ids: Sequence[str | int]) -> list[Any]:
+        """Return stored rows by their ids."""
+        found = self._send("GET", "/v1/rows", params={"id": _plain(ids)})["rows"]
+        return [one["row"] for one in found]
+
+    def explain(self, row: Any) -> dict[str, Any]:
+        """Return which stored rows made the answer to one row, and each tree's path."""
+        return self._post("explain", {"rows": _listed(row if _is_frame(row) else [row])})
+
+    def forget(self, ids: Sequence[str | int]) -> int:
+        """Erase rows by their ids; return how many."""
+        forgotten: int = self._post("forget", {"ids": _plain(ids)})["forgotten"]
+        return forgotten
+
+    def stats(self) -> dict[str, Any]:
+        """Return counts, the fingerprint and the running scores."""
+        return self._send("GET", "/v1/stats")
+
+    def snapshot(self) -> dict[str, Any]:
+        """Save the model to a file at the service; return its name, for ``download``."""
+        return self._post("snapshot", None)
+
+    def download(self, name: str) -> bytes:
+        """Return a saved file, which ``boundary_forest.load`` reads from the disk."""
+        return self._response("GET", f"/v1/snapshot/{name}").content
+
+    def is_ready(self) -> bool:
+        """Return whether the service answers and can learn; it is asked once."""
+        try:
+            return self._http.get("/v2/health/ready").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def _post_rows(self, path: str, rows: Any, targets: Any, ids: Any) -> dict[str, Any]:
+        """Send rows as npy or Arrow if they are an array or a frame, else as JSON."""
+        if _is_frame(rows):
+            content, params = _arrow(rows, targets, ids)
+            return self._post(path, content, "application/vnd.apache.arrow.stream", params)
+        if isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.dtype.kind in "biuf":
+            return self._post(path, _npy(rows, targets, ids), "application/x-npy")
+        members = {"rows": _listed(rows), "targets": _plain(targets), "ids": _plain(ids)}
+        return self._post(path, {k: v for k, v in members.items() if v is not None})
+
+    def _post(
+        self, path: str, body: Any, kind: str = "application/json", params: Any = None
+    ) -> dict[str, Any]:
+        content = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        headers = {"content-type": kind, "idempotency-key": uuid.uuid4().hex}
+        return self._send("POST", f"/v1/{path}", content=content, headers=headers, params=params)
+
+    def _send(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self._response(method, path, **options).json()
+        return found
+
+    def _response(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """Send a request, again and again for as long as patience lasts; the key stays the same."""
+        end, pause = time.monotonic() + self._patience, 0.05
+        while True:
+            try:
+                response = self._http.request(method, path, **options)
+                if response.status_code < 400:
+                    return response
+                if response.status_code not in _RETRIED or time.monotonic() > end:
+                    _refuse(response)
+                wait = _seconds(response.headers.get("retry-after"))
+            except httpx.TransportError:
+                if time.monotonic() > end:
+                    raise
+                wait = 0.0
+            time.sleep(max(wait, pause) * random.uniform(0.5, 1.0))  # clients spread out
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _seconds(header: str | None) -> float:
+    return min(float(header), _LONGEST_PAUSE) if header and header.isdecimal() else 0.0
+
+
+def _refuse(response: httpx.Response) -> NoReturn:
+    try:
+        error = response.json()["error"]
+        found = error["code"], error["message"], error.get("where")
+    except (ValueError, KeyError, TypeError):  # of a proxy
+        found = "http", response.reason_phrase, None
+    raise RequestError(response.status_code, *found)
+
+
+def _is_frame(rows: Any) -> bool:
+    return hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "__dataframe__")
+
+
+def _plain(values: Any) -> Any:
+    """Return a sequence as a list of Python's values."""
+    if values is None or isinstance(values, str):
+        return values
+    return np.asarray(values).tolist() if hasattr(values, "__array__") else list(values)
+
+
+def _listed(rows: Any) -> list[Any]:
+    """Return rows as JSON takes them."""
+    if _is_frame(rows):
+        import pyarrow as pa
+
+        listed: list[Any] = pa.table(rows).to_pylist()
+        return listed
+    return [row if isinstance(row, dict) else _plain(row) for row in rows]
+
+
+def _npy(rows: NDArray[Any], targets: Any, ids: Any) -> bytes:
+    """Return arrays written one after the other; an empty one stands for no targets."""
+    file = io.BytesIO()
+    np.save(file, rows)
+    if targets is not None or ids is not None:
+        targets = np.array([] if targets is None else _plain(targets))
+        np.save(file, targets)
+    if ids is not None:
+        np.save(file, np.array([str(id) for id in _plain(ids)]))
+    return file.getvalue()
+
+
+def _arrow(rows: Any, targets: Any, ids: Any) -> tuple[bytes, dict[str, str]]:
+    """Return a table as an Arrow stream, and the names of its columns of targets and ids."""
+    import pyarrow as pa
+
+    table = pa.table(rows).replace_schema_metadata(None)
+    params: dict[str, str] = {}
+    for role, name, values in (("target", _TARGET, targets), ("id", _ID, ids)):
+        if values is not None:
+            table = table.append_column(name, pa.array(_plain(values)))
+            params[role] = name
+    file = io.BytesIO()
+    with pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
+    return file.getvalue(), params
+
+
+def _predictions(found: dict[str, Any]) -> Predictions:
+    values = found["predictions"]
+    if "probabilities" not in found:
+        return Predictions(np.array(values, dtype=np.float64))  # None becomes NaN
+    answers = np.empty(len(values), dtype=object)
+    answers[:] = values
+    names = list(dict.fromkeys(name for row in found["probabilities"] for name in row))
+    shares = np.array([[row.get(name, 0.0) for name in names] for row in found["probabilities"]])
+    return Predictions(answers, shares.reshape(len(values), -1), np.array(names, dtype=object))
+
+
+def _learned(found: dict[str, Any]) -> Learned:
+    predictions = _predictions(found) if "predictions" in found else None
+    return Learned(found["learned"], found["seen"], tuple(found.get("ids", ())), predictions)
