@@ -14,6 +14,7 @@ import uvicorn
 from boundary_forest.service.app import make_app
 from boundary_forest.service.endpoints import Endpoints
 from boundary_forest.service.guard import Guard
+from boundary_forest.service.inference import InferenceProtocol
 from boundary_forest.service.logs import log_to_stderr
 from boundary_forest.service.metrics import Metrics
 from boundary_forest.service.model import ServiceModel, open_model
@@ -111,7 +112,10 @@ class Service:
         self._writer = Writer(model, snapshots, self.recorder, limits, failed)
         endpoints = Endpoints(model, self._reader, self._writer, snapshots, tokens, metrics, limits)
         _show(metrics, model, self._reader, self._writer)
-        self.app = Guard(make_app(model.task, endpoints, metrics), settings, metrics)
+        app = make_app(model.task, endpoints, metrics)
+        name = settings.folder.resolve().name
+        InferenceProtocol(name, model, self._reader, tokens, limits).add_to(app.app, metrics)
+        self.app = Guard(app, settings, metrics)
 
     def stop(self) -> None:
         """Do what was accepted, and end the threads; called off the event loop."""
