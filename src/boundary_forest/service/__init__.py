@@ -5,9 +5,9 @@
 (``endpoints.py``). ``bodies.py``, ``rows.py`` and ``targets.py`` read requests. Queries go through
 ``reader.py``. Whatever writes is a job (``jobs.py``) for the thread of ``writer.py``, which does
 them in groups (``learning.py``). ``model.py`` is the durable forest with its ``tables.py`` and
-``id_log.py``; ``scoring.py``, ``stats.py``, ``metrics.py`` and ``logs.py`` show how it does,
-``recorder.py`` records that for pages, and ``snapshots.py`` are files for download. ``inference.py`` and ``tensors.py`` are the Open Inference
-Protocol.
+``id_log.py``; ``scoring.py``, ``recorder.py``, ``stats.py``, ``metrics.py`` and ``logs.py`` show
+how it does, and ``snapshots.py`` are files for download. ``inference.py`` and ``tensors.py`` are
+the Open Inference Protocol.
 """
 
 from boundary_forest.service.server import serve

@@ -179,7 +179,11 @@ def response(
         if name not in outputs:
             raise unprocessable(f"the outputs are {', '.join(outputs)}, got {name!r}", "outputs")
         values = outputs[name]
-        tensor: dict[str, Any] = {"name": name, "datatype": datatype(values), "shape": list(values.shape)}
+        tensor: dict[str, Any] = {
+            "name": name,
+            "datatype": datatype(values),
+            "shape": list(values.shape),
+        }
         if as_bytes:
             raw = _packed(values)
             tensor["parameters"] = {"binary_data_size": len(raw)}
