@@ -16,7 +16,7 @@ WATCHED = @$(PYTHON) .ci/progress.py
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-portable test-wheel lint format bench bench-smoke paper sanitize fuzz wheel sdist fixtures release clean
+.PHONY: help demo test test-portable test-wheel lint format docs bench bench-smoke paper sanitize fuzz wheel sdist fixtures release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -43,6 +43,11 @@ format: $(VENV)/.installed-dev ## format Python and C++ code, and fix what ruff 
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CPP_FILES)
+
+# Without network: code blocks and links into the web are not followed here; tests/test_pages.py runs the code.
+docs: $(VENV)/.installed-docs ## build the documentation site in build/docs/html
+	$(BIN)/sphinx-build -q -W --keep-going -j auto -d build/docs/doctrees -b html docs build/docs/html
+	@echo "the site: build/docs/html/index.html"
 
 # SECTIONS=mnist, or several in quotes, runs those alone.
 bench: $(VENV)/.installed-bench ## measure times, errors and memory compared with FAISS, hnswlib, USearch, scikit-learn and River
@@ -113,7 +118,7 @@ release: ## check everything that a release needs, and tag it
 
 clean: ## remove the environment, what was built, and caches
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	rm -f paper/_cover_tree.*
+	rm -rf paper/_cover_tree.* docs/generated
 	find src tests benchmarks paper -name __pycache__ -type d -prune -exec rm -rf {} +
 
 REQUIRES := 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'

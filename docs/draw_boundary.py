@@ -1,4 +1,4 @@
-"""Draw docs/boundary.svg: examples in the plane, those that one tree keeps, and what it answers.
+"""Draw docs/images/boundary.svg: examples, those that one tree keeps, and what it predicts.
 
 The examples and the forest are those of ``python -m paper run near-boundaries --scale full``, read
 from docs/paper. Run it as ``.venv/bin/python -m docs.draw_boundary``; it needs matplotlib.
@@ -66,7 +66,7 @@ def main() -> None:
     plane = json.loads((DOCS / "paper" / "near-boundaries.json").read_text())["figures"]["plane"]
     with matplotlib.rc_context(STYLE):
         figure = drawing(np.array(plane["X"]), np.array(plane["y"]))
-        figure.savefig(DOCS / "boundary.svg", dpi=220, metadata={"Date": None})
+        figure.savefig(DOCS / "images" / "boundary.svg", dpi=220, metadata={"Date": None})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/streams.md from what ``make bench SECTIONS=streams`` has written.
+"""Draw the pictures of docs/guides/streams.md from a run of ``make bench SECTIONS=streams``.
 
 Run it as ``.venv/bin/python -m docs.draw_streams build/bench/streams-....json``.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 from paper.plots import COLORS, behind, named_axes, panels, save
 
-TO = Path(__file__).parent / "streams"
+TO = Path(__file__).parent / "images"
 STREAMS = ("RBF", "Agrawal", "electricity")
 COLOR = {"for_streams()": COLORS[1], "never forgetting": COLORS[0], "River ARF(10)": COLORS[5]}
 CURVE = 500  # rows for each point in the file
@@ -54,5 +54,5 @@ def memory(section: dict[str, Any]) -> Any:
 
 if __name__ == "__main__":
     section = json.loads(Path(sys.argv[1]).read_text())["sections"]["streams"]
-    save(accuracy, section, TO / "accuracy")
-    save(memory, section, TO / "memory")
+    save(accuracy, section, TO / "stream-accuracy")
+    save(memory, section, TO / "stream-memory")

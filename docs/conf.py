@@ -1,0 +1,80 @@
+"""How Sphinx builds the site: ``make docs`` runs it, and nothing in it needs the network.
+
+Two settings come from the environment, because they depend on where the site is published:
+``DOCS_REPOSITORY`` (``owner/name`` on GitHub) adds "edit this page" and links into the sources, and
+``DOCS_VERSIONS_URL`` is the list of versions for the version switcher.
+"""
+
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import matplotlib
+
+from boundary_forest import __version__
+
+DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS / "_extensions"))
+matplotlib.use("Agg")
+warnings.filterwarnings("ignore", message=".*is non-interactive.*")
+
+project = "boundary-forest"
+author = "The Boundary Forest developers"
+copyright = author
+version = release = __version__
+repository = os.environ.get("DOCS_REPOSITORY", "")
+versions_url = os.environ.get("DOCS_VERSIONS_URL", "/_static/versions.json")
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "docstrings",
+    "repository_links",
+    "flowchart",
+]
+exclude_patterns = ["paper/*.md"]
+templates_path = ["_templates"]
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence", "attrs_block", "attrs_inline"]
+myst_fence_as_directive = ["mermaid"]
+
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "boundary-forest"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "logo": {"text": "boundary-forest"},
+    "navbar_end": ["version-switcher", "theme-switcher"],
+    "switcher": {"json_url": versions_url, "version_match": version},
+    "check_switcher": False,
+    "header_links_before_dropdown": 6,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc", *(["edit-this-page"] if repository else [])],
+    "use_edit_page_button": bool(repository),
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_toc_level": 2,
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"index": [], "start": [], "how-it-works": [], "faq": [], "changelog": []}
+if repository:
+    owner, _, name = repository.partition("/")
+    html_context = {
+        "github_user": owner,
+        "github_repo": name,
+        "github_version": os.environ.get("DOCS_BRANCH", "main"),
+        "doc_path": "docs",
+    }
