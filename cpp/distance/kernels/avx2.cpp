@@ -1,7 +1,7 @@
 // The portable kernels, compiled for AVX2.
 #include "distance/kernels/codes.hpp"
 #include "distance/kernels/columns.hpp"
-#include "distance/kernels/lanes.hpp"
+#include "distance/kernels/formulas.hpp"
 
 namespace boundary_forest::kernels {
 

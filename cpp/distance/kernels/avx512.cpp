@@ -1,7 +1,7 @@
 // The portable kernels, compiled for AVX-512 with its byte products (VNNI).
 #include "distance/kernels/codes.hpp"
 #include "distance/kernels/columns.hpp"
-#include "distance/kernels/lanes.hpp"
+#include "distance/kernels/formulas.hpp"
 
 namespace boundary_forest::kernels {
 

@@ -66,12 +66,15 @@ BF_INLINE Side<T, some> square(const Beside<T>& pair, std::size_t f) {
   return out;
 }
 
-// Lanes l, l + stride, ... of those that are used, folded. Each is summed when its turn comes, so that
+// With fewer features than lanes, lanes are compiled in steps of two, and the last one is left out at
+// run time where there is no feature for it.
+// Lanes l, l + stride, ... of the first n_used, folded. Each is summed when its turn comes, so that
 // there are never more sums than registers.
 template <bool weighted, std::size_t some, std::size_t n_used, std::size_t l = 0,
           std::size_t stride = 1, class T>
 BF_INLINE Side<T, some> folded(const Beside<T>& pair) {
   if constexpr (stride >= n_lanes) {
+    if (n_used < n_lanes && l + 1 == n_used && l >= pair.rows.n_features) return {};
     Side<T, some> lane = square<weighted, some>(pair, l);
     if constexpr (n_used == n_lanes)
       for (std::size_t f = l + n_lanes; f < pair.rows.n_features; f += n_lanes)
@@ -139,24 +142,29 @@ void closest_columns(const T* const* x, std::size_t m, const T* scales, const Co
   }
 }
 
-// By the number of lanes that are used.
-template <bool weighted, class T, class Numbers>
-struct ByLanes;
-template <bool weighted, class T, std::size_t... n>
-struct ByLanes<weighted, T, std::index_sequence<n...>> {
-  static constexpr ColumnKernels::Compare<T> compare[] = {compare_columns<n + 1, T>...};
-  static constexpr ColumnKernels::Closest<T> closest[] = {closest_columns<weighted, n + 1, T>...};
+// By the number of lanes that are used: 2, 4, ..., 14, 15, 16. With 15 and 16, none is left out.
+constexpr std::size_t lanes_of_step(std::size_t step) {
+  return step < 7 ? 2 * (step + 1) : step + 8;
+}
+constexpr std::size_t step_of(std::size_t n_features) {
+  return n_features < 15 ? (n_features - 1) / 2 : n_features < n_lanes ? 7 : 8;
+}
+
+template <bool weighted, class T, class Steps>
+struct BySteps;
+template <bool weighted, class T, std::size_t... step>
+struct BySteps<weighted, T, std::index_sequence<step...>> {
+  static constexpr ColumnKernels::Compare<T> compare[] = {
+      compare_columns<lanes_of_step(step), T>...};
+  static constexpr ColumnKernels::Closest<T> closest[] = {
+      closest_columns<weighted, lanes_of_step(step), T>...};
 };
 template <bool weighted, class T>
-using ColumnTable = ByLanes<weighted, T, std::make_index_sequence<n_lanes>>;
-
-BF_INLINE std::size_t last_lane(std::size_t n_features) {
-  return (n_features < n_lanes ? n_features : n_lanes) - 1;
-}
+using ColumnTable = BySteps<weighted, T, std::make_index_sequence<9>>;
 
 template <class T>
 std::uint64_t compare(const T* x, const Columns<T>& rows, T bound, T* sums) {
-  return ColumnTable<false, T>::compare[last_lane(rows.n_features)](x, rows, bound, sums);
+  return ColumnTable<false, T>::compare[step_of(rows.n_features)](x, rows, bound, sums);
 }
 
 template <class T>
@@ -164,7 +172,7 @@ void closest(const T* const* x, std::size_t m, const T* scales, const Columns<T>
              double* bounds, std::uint64_t* out) {
   const auto& by_lanes =
       scales == nullptr ? ColumnTable<false, T>::closest : ColumnTable<true, T>::closest;
-  by_lanes[last_lane(rows.n_features)](x, m, scales, rows, bounds, out);
+  by_lanes[step_of(rows.n_features)](x, m, scales, rows, bounds, out);
 }
 
 constexpr ColumnKernels column_kernels = {register_bytes, compare<float>, closest<float>,
