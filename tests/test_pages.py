@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
@@ -104,3 +105,12 @@ def test_every_page_is_in_the_table_of_contents():
         linked = re.findall(r"^([\w/-]+)$", "\n".join(entries), re.M)
         new |= {page.parent / f"{name}.md" for name in linked if "generated" not in name} - reached
     assert {page for page in PAGES if DOCS in page.parents} <= reached
+
+
+@pytest.mark.parametrize("name", ["", ".river", ".ray", ".plot"])
+def test_the_api_page_has_every_public_name(name):
+    pytest.importorskip("ray" if name == ".ray" else "boundary_forest")
+    module = importlib.import_module(f"boundary_forest{name}")
+    section = (DOCS / "api.md").read_text().split(f"currentmodule:: boundary_forest{name}\n")[1]
+    listed = set(re.findall(r"^   (\w+)$", section.split("```")[0], re.M))
+    assert listed == set(module.__all__) - {"__version__"}
