@@ -31,6 +31,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx_gallery.gen_gallery",
     "docstrings",
     "repository_links",
     "flowchart",
@@ -47,6 +48,20 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "generated/gallery",
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("boundary_forest",),
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "min_reported_time": 10_000,
+    "remove_config_comments": True,
+    "write_computation_times": False,
+    "within_subsection_order": "FileNameSortKey",
+    "matplotlib_animations": False,
+}
 
 html_theme = "pydata_sphinx_theme"
 html_title = "boundary-forest"

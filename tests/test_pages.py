@@ -114,3 +114,10 @@ def test_the_api_page_has_every_public_name(name):
     section = (DOCS / "api.md").read_text().split(f"currentmodule:: boundary_forest{name}\n")[1]
     listed = set(re.findall(r"^   (\w+)$", section.split("```")[0], re.M))
     assert listed == set(module.__all__) - {"__version__"}
+
+
+def test_the_gallery_is_of_short_scripts():
+    """The site's build runs them all."""
+    scripts = sorted((ROOT / "examples" / "gallery").glob("plot_*.py"))
+    assert len(scripts) >= 10
+    assert [s.name for s in scripts if s.read_text().count("\n") > 80] == []

@@ -296,7 +296,7 @@ def plot_stream(
         value = (true[known] == given[known]).astype(float)
     if not known.any():
         raise ValueError("predicted has no predictions: every value is None or NaN")
-    window = max(1, len(value) // 20) if window is None else window
+    window = max(1, len(true) // 20) if window is None else window
     if not 1 <= window <= len(value):
         raise ValueError(f"window must be between 1 and {len(value)}, got {window}")
     sums = np.concatenate([[0.0], np.cumsum(value)])
