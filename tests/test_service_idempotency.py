@@ -104,6 +104,7 @@ def _jobs(service, wanted):
             key = headers.get("idempotency-key")
             kind = path.rpartition("/")[2]
             parsed = read_body(content, "application/json", {})
+            parsed.check(Limits(), tuple(body))
             found.append(Job(kind, parsed, key and key.encode(), key and content))
         return found
 

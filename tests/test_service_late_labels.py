@@ -30,8 +30,8 @@ def test_rows_are_learned_in_the_order_of_their_labels(tmp_path):
         assert labelled.json == {"learned": 2, "seen": 2}
         service.post("/v1/label", {"ids": ["q"], "targets": ["b"]})
         fingerprint = service.get("/v1/stats").json["fingerprint"]
-    forest = BoundaryForestClassifier.for_streams(random_state=0, dtype="float32")
-    forest.partial_fit([[4.0], [1.0], [8.0]], ["b", "a", "b"], ids=["r", "p", "q"])
+    forest = BoundaryForestClassifier.for_streams(random_state=0, columns="auto")
+    forest.partial_fit(np.float32([[4.0], [1.0], [8.0]]), ["b", "a", "b"], ids=["r", "p", "q"])
     assert forest.fingerprint() == fingerprint
 
 
@@ -110,23 +110,28 @@ def _bytes_in(folder):
 
 
 def test_forget_erases_every_byte(tmp_path):
-    secret = "the-secret-value"
+    """But for the names of categories that were learned, which are statistics of the columns."""
+    secret, number = "the-secret-value", 51234.5
     with in_process(tmp_path) as service:
-        rows = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+        rows = [{"a": 1, "b": "x"}, {"a": 7, "b": "y"}]
         service.post("/v1/learn", {"rows": rows, "targets": ["m", "n"]})
         service.post("/v1/predict", {"rows": [{"a": 1, "b": secret}], "ids": ["waits"]})
         body = {"rows": rows[:1], "targets": ["m"], "ids": ["id-of-someone"]}
         service.post("/v1/learn", body, idempotency_key="key-1")
-        for id in ("labelled", "more"):
-            service.post("/v1/predict", {"rows": [{"a": 5, "b": secret}], "ids": [id]})
+        service.post("/v1/predict", {"rows": [{"a": number, "b": "x"}], "ids": ["labelled"]})
+        service.post("/v1/predict", {"rows": [{"a": 5, "b": secret}], "ids": ["more"]})
         service.post("/v1/label", {"ids": ["labelled"], "targets": ["m"]})
         assert secret.encode() in _bytes_in(tmp_path)
+        assert np.float64(number).tobytes() in _bytes_in(tmp_path)
+        assert b"51234.5" in _bytes_in(tmp_path)
         assert b"id-of-someone" in _bytes_in(tmp_path)
         ids = ["waits", "id-of-someone", "labelled", "more"]
         unknown = service.post("/v1/forget", {"ids": [*ids, "unknown"]})
         assert (unknown.status, unknown.json["error"]["where"]) == (404, "ids[4]")
         assert service.post("/v1/forget", {"ids": ids}).json["forgotten"] == 4
         assert secret.encode() not in _bytes_in(tmp_path)
+        assert np.float64(number).tobytes() not in _bytes_in(tmp_path)
+        assert b"51234.5" not in _bytes_in(tmp_path)
         assert b"id-of-someone" not in _bytes_in(tmp_path)
         assert service.post("/v1/learn", body, idempotency_key="key-1").status == 410
         assert service.post("/v1/label", {"ids": ["waits"], "targets": ["m"]}).status == 404

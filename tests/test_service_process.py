@@ -185,7 +185,7 @@ def _check(folder, clients):
         assert sorted(learned) == [*range(1, seen + 1)]
         if not seen:
             return
-        forest = BoundaryForestClassifier.for_streams(random_state=0, dtype="float32")
+        forest = BoundaryForestClassifier.for_streams(random_state=0, columns="auto")
         ids, X, y = zip(*(learned[n] for n in sorted(learned)), strict=True)
         forest.partial_fit(np.array(X, np.float32)[:, None], y, ids=ids)
         assert forest.fingerprint() == service.get("/v1/stats").json["fingerprint"]

@@ -46,6 +46,7 @@ class Database:
         self.path = path
         self._process = os.getpid()
         self._lock = threading.RLock()
+        self._log: int | None = None  # the write-ahead log, once it was synced
         self._in_transaction = False  # of ours; SQLite may be in one that nobody has ended
         with self._explained():
             self._sql = sqlite3.connect(
@@ -85,8 +86,12 @@ class Database:
             return self._sql.execute(statement, values).fetchall()
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, *, synced: bool = True) -> Iterator[None]:
         """Return a context whose statements are all on the disk afterwards, or none of them.
+
+        With ``synced=False`` they are on the disk after the next ``sync`` or synced transaction:
+        the operating system has them, and a crash of the machine may lose this transaction and all
+        that follow it, but no part of one.
 
         Interrupts are put off to its end. An exception of another kind may come between any two
         steps, and a failing disk may refuse even to roll back: so a transaction which nobody has
@@ -95,6 +100,8 @@ class Database:
         with Interrupts(), self._lock, self._explained():
             self._roll_back()
             self._in_transaction = True
+            if not synced:
+                self._sql.execute("PRAGMA synchronous=NORMAL")
             try:
                 self._sql.execute("BEGIN IMMEDIATE")
                 yield
@@ -104,6 +111,23 @@ class Database:
                 raise
             finally:
                 self._in_transaction = False
+                if not synced:
+                    self._sql.execute("PRAGMA synchronous=FULL")
+
+    def sync(self) -> None:
+        """Bring to the disk what was committed before; from any thread, while others write."""
+        try:
+            if self._log is None:
+                # The log has its name on the disk only once its folder is synced.
+                folder = os.open(self.path.parent, os.O_RDONLY)
+                try:
+                    os.fsync(folder)
+                finally:
+                    os.close(folder)
+                self._log = os.open(f"{self.path}-wal", os.O_RDONLY)
+            _sync(self._log)
+        except OSError as error:
+            raise JournalError(f"{self.path}: {error}") from error
 
     def _roll_back(self) -> None:
         if self._sql.in_transaction:
@@ -119,6 +143,9 @@ class Database:
         if not self.is_inherited:
             with self._lock:
                 self._sql.close()
+                if self._log is not None:
+                    os.close(self._log)
+                    self._log = None
 
     def leave_to_parent(self) -> None:
         """In a fork: never close what is the parent's.
@@ -146,6 +173,7 @@ class Database:
             raise JournalError(f"{self.path}: {what}") from error
 
 
+_sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 _opened: weakref.WeakSet[Database] = weakref.WeakSet()
 
 

@@ -56,6 +56,9 @@ class DurableForest:
     along : callable or None
         Called without arguments inside the transaction that writes a learning call to the journal:
         what it writes to other tables of ``database`` is on the disk with the call, or neither is.
+    syncs : bool
+        Whether calls that learn return once they are on the disk. A caller that sets it to False
+        must call ``database.sync()`` before it relies on them, and may learn more meanwhile.
     taken_back : str or None
         The note of the call that was taken back when the folder was opened with ``redo=True``.
     """
@@ -78,6 +81,7 @@ class DurableForest:
         self.attachments = attachments
         self.note = journal.note
         self.along: Callable[[], None] | None = None
+        self.syncs = True
         self.taken_back = taken_back
         self._journal = journal
         self._lock = lock
@@ -384,7 +388,12 @@ class DurableForest:
                 self._unsettled = True
                 parts = interruptible(packed_parts(batch), interrupts)
                 self._journal.append(
-                    batch.first, parts, self.note, replaces=batch.replaces, along=self.along
+                    batch.first,
+                    parts,
+                    self.note,
+                    replaces=batch.replaces,
+                    along=self.along,
+                    synced=self.syncs,
                 )
                 if self._interruptible:
                     interrupts.release()

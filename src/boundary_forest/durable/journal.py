@@ -192,6 +192,7 @@ class Journal:
         *,
         replaces: bool = False,
         along: Callable[[], None] | None = None,
+        synced: bool = True,
     ) -> None:
         """Write a call down; returns once all of it is on the disk.
 
@@ -208,11 +209,13 @@ class Journal:
             Whether they take the places of those that have their ids.
         along : callable or None, default=None
             Called inside the transaction, to write to other tables of the database.
+        synced : bool, default=True
+            Whether to wait for the disk; else ``database.sync`` must follow.
         """
         kind = REPLACE if replaces else LEARN
         with Interrupts():
             n_rows = n_bytes = 0
-            with self.database.transaction():
+            with self.database.transaction(synced=synced):
                 call = self.last + 1
                 number = call
                 for number, (n, contents) in enumerate(parts, call):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from boundary_forest.service.errors import ServiceError, unprocessable
-from boundary_forest.service.rows import Rows, check_rows
+from boundary_forest.service.rows import Rows, checked_rows
 from boundary_forest.service.settings import Limits
 
 JSON = "application/json"
@@ -47,6 +47,8 @@ class Body:
     def check(self, limits: Limits, members: tuple[str, ...], *optional: str) -> None:
         """Refuse a body that lacks a member, has another one, or whose members do not fit.
 
+        Rows that are lists of numbers become a matrix.
+
         Parameters
         ----------
         limits : Limits
@@ -75,7 +77,7 @@ class Body:
             shown = ", ".join(f"{n:,} {name}" for name, n in lengths.items())
             raise unprocessable(f"members must have the same length, got {shown}")
         if self.rows is not None:
-            check_rows(self.rows, limits.columns)
+            self.rows = checked_rows(self.rows, limits.columns)
         if self.ids is not None and len({*self.ids}) < len(self.ids):
             places = {id: i for i, id in enumerate(self.ids)}  # the last one of each
             i, id = next((i, id) for i, id in enumerate(self.ids) if places[id] != i)

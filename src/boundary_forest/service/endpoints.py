@@ -68,7 +68,7 @@ class Endpoints:
         answers = await self._reader.predict(body.rows)
         if body.ids is None:
             return _json(response_of(self._model.task, answers))
-        kept = jobs.kept_rows(body.ids, body.rows, answers)
+        kept = jobs.kept_rows(body.ids, body.rows, self._model.format, answers)
         job = jobs.Job(jobs.KEEP, body, answers=answers, kept=kept)
         return _content(await self._writer.submit(job))
 
@@ -108,7 +108,7 @@ class Endpoints:
             digest = hashlib.sha256(about.encode() + content).digest()
         format, X = self._model.format, None
         if format is not None and body.rows is not None:
-            X = format.positions(body.rows)  # here, because the writer's time is dearer
+            X = format.checked(body.rows)  # here, because the writer's time is dearer
         return _content(await self._writer.submit(jobs.Job(kind, body, name, digest, X=X)))
 
     # Queries

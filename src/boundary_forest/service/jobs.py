@@ -9,15 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-
 from boundary_forest.service.bodies import Body
 from boundary_forest.service.errors import ServiceError, unprocessable
 from boundary_forest.service.id_log import EXPIRED, LEARNED
 from boundary_forest.service.model import ServiceModel
-from boundary_forest.service.rows import RowFormat, Rows, first_format
+from boundary_forest.service.rows import (
+    Checked,
+    RowFormat,
+    Rows,
+    first_format,
+    joined,
+    packed_rows,
+    unpacked_rows,
+)
 from boundary_forest.service.settings import RETRIEVAL, Limits
 from boundary_forest.service.tables import KeptRow
 from boundary_forest.service.targets import checked_targets
@@ -41,8 +45,8 @@ class Job:
         Digests of its idempotency key and of its body.
     answers : list of dict or None
         To ``keep``: what was answered to its rows.
-    X : ndarray or None
-        Its rows as positions, if the model knew by then what rows look like.
+    X : ndarray, list of dict or None
+        Its rows as the forest takes them, if the model knew by then what rows look like.
     kept : list of KeptRow
         To ``keep``: its rows.
     future : asyncio.Future
@@ -54,7 +58,7 @@ class Job:
     key: bytes | None = None
     digest: bytes | None = None
     answers: list[dict[str, Any]] | None = None
-    X: NDArray[Any] | None = None
+    X: Checked | None = None
     kept: list[KeptRow] = field(default_factory=list)
     future: asyncio.Future[bytes] = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
@@ -76,7 +80,7 @@ class Part:
 
     job: Job
     ids: list[str]
-    X: NDArray[Any] | None = None
+    X: Checked | None = None
     y: list[Any] = field(default_factory=list)
     answers: list[dict[str, Any]] | None = None
     kept: list[KeptRow] = field(default_factory=list)
@@ -126,7 +130,7 @@ class Preparation:
             self._check_new(ids)
         assert job.body.rows is not None
         y = [] if self._model.task == RETRIEVAL else self._targets(job.body.targets)
-        X = self._positions(job.body.rows) if job.X is None else job.X
+        X = self._checked(job.body.rows) if job.X is None else job.X
         return Part(job, ids, X, y)
 
     def _targets(self, values: list[Any] | None) -> list[Any]:
@@ -137,9 +141,12 @@ class Preparation:
         self.target_kind = kind
         return found
 
-    def _positions(self, rows: Rows) -> NDArray[Any]:
-        format = self.format or first_format(rows, self._limits.columns)
-        X = format.positions(rows)
+    def _checked(self, rows: Rows) -> Checked:
+        format = self.format
+        if format is None:
+            as_frame = not self._model.takes_any_columns
+            format = first_format(rows, self._limits.columns, as_frame=as_frame)
+        X = format.checked(rows)
         self.format = format
         return X
 
@@ -181,11 +188,7 @@ class Preparation:
                 raise self._no_waiting(id, i)
         y = self._targets(job.body.targets)
         kept = [self._waiting[id] for id in ids]
-        rows = [json.loads(row.row) for row in kept]
-        if len({type(row) for row in rows}) == 1:
-            X = self._positions(rows)
-        else:  # lists and objects
-            X = np.concatenate([self._positions([row]) for row in rows])
+        X = joined([self._checked(rows) for rows in unpacked_rows([row.row for row in kept])])
         return Part(job, ids, X, y, [json.loads(row.answer) for row in kept])
 
     def _no_waiting(self, id: str, i: int) -> ServiceError:
@@ -197,18 +200,11 @@ class Preparation:
         return ServiceError(404, "unknown_id", f"id {id!r} does not wait for a label", where)
 
 
-def kept_rows(ids: list[str], rows: Rows, answers: list[dict[str, Any]]) -> list[KeptRow]:
+def kept_rows(
+    ids: list[str], rows: Rows, format: RowFormat | None, answers: list[dict[str, Any]]
+) -> list[KeptRow]:
     """Return rows as they are kept until their labels come."""
     return [
-        KeptRow(id, json.dumps(row, default=str).encode(), json.dumps(answer))
-        for id, row, answer in zip(ids, _plain(rows), answers, strict=True)
+        KeptRow(id, row, json.dumps(answer))
+        for id, row, answer in zip(ids, packed_rows(rows, format), answers, strict=True)
     ]
-
-
-def _plain(rows: Rows) -> list[Any]:
-    """Return rows as JSON has them."""
-    if isinstance(rows, np.ndarray):
-        plain: list[Any] = rows.tolist()
-    else:
-        plain = rows.to_pylist() if isinstance(rows, pa.Table) else rows
-    return plain

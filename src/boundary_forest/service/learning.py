@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
-import numpy as np
-
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.service.errors import ServiceError, unavailable, unprocessable
 from boundary_forest.service.jobs import (
@@ -22,6 +20,7 @@ from boundary_forest.service.jobs import (
 )
 from boundary_forest.service.model import FORMAT, SCORES, TARGET_KIND, ServiceModel
 from boundary_forest.service.recorder import Recorder, Scored
+from boundary_forest.service.rows import joined
 from boundary_forest.service.scoring import answers_of, count, no_answer, response_of
 from boundary_forest.service.settings import CLASSIFICATION, RETRIEVAL, Limits
 from boundary_forest.service.tables import Changes, Response
@@ -141,7 +140,7 @@ class GroupLearner:
         """Commit, then learn; return answers from before each row was learned, if wanted."""
         model, tables = self._model, self._model.tables
         if not learned:
-            with model.forest.database.transaction():
+            with model.forest.database.transaction(synced=False):
                 tables.write(changes)
             tables.written(changes)
             return None
@@ -169,7 +168,7 @@ class GroupLearner:
 
     def _learn(self, learned: list[Part], preparation: Preparation) -> list[dict[str, Any]] | None:
         model, forest = self._model, self._model.forest
-        X = np.concatenate([part.X for part in learned if part.X is not None])
+        X = joined([part.X for part in learned if part.X is not None])
         ids = [id for part in learned for id in part.ids]
         named: dict[str, Any] = {"ids": ids} if model.has_ids else {}
         if learned[0].job.kind == UPSERT:
@@ -242,7 +241,7 @@ class GroupLearner:
         self._record(changes, parts, responses, scores)
         tables.group.answered = True
         try:
-            with self._model.forest.database.transaction():
+            with self._model.forest.database.transaction(synced=False):
                 tables.write(changes)
         except Exception as error:  # the group is taken back when the process starts again
             raise LearningFailedError(str(error)) from error

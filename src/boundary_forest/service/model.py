@@ -15,6 +15,7 @@ from boundary_forest import (
 )
 from boundary_forest.durable import DurableForest, reserve
 from boundary_forest.durable.durable_forest import SNAPSHOT
+from boundary_forest.estimators.checking import takes_any_columns
 from boundary_forest.estimators.engine_constants import NONE, TEXT
 from boundary_forest.estimators.errors import JournalError
 from boundary_forest.service import targets
@@ -62,6 +63,7 @@ class ServiceModel:
         self.forest = forest
         self.tables = tables
         self.task = task_of(forest.model)
+        forest.syncs = False  # the writer does, before it answers
         self._adopt(loaded)
         self.read_state()
 
@@ -92,6 +94,11 @@ class ServiceModel:
         self.format: RowFormat | None = None if format is None else format_from_json(format)
         self.target_kind: str | None = state.get(TARGET_KIND)
         self.scores = Scores.from_json(state[SCORES]) if SCORES in state else Scores()
+
+    @property
+    def takes_any_columns(self) -> bool:
+        """Whether the forest takes named values of any kind as they are."""
+        return takes_any_columns(self.forest.model)
 
     @property
     def has_ids(self) -> bool:
@@ -184,10 +191,13 @@ def _opened(folder: Path, new: Any, limits: Limits) -> tuple[DurableForest, Serv
 
 def _new_forest(settings: ServiceSettings) -> Any:
     task = settings.task or CLASSIFICATION
-    parameters: dict[str, Any] = {"dtype": ELEMENT_TYPE, "random_state": settings.seed}
     if task == RETRIEVAL:
-        return BoundaryForestNeighbors(**parameters)
-    return _ESTIMATORS[task].for_streams(max_stored=settings.max_stored, **parameters)
+        return BoundaryForestNeighbors(dtype=ELEMENT_TYPE, random_state=settings.seed)
+    # The type is that of the first rows: float32 of lists, float64 of named values, among them
+    # dates.
+    return _ESTIMATORS[task].for_streams(
+        max_stored=settings.max_stored, random_state=settings.seed, columns="auto"
+    )
 
 
 def _loaded(path: Path) -> Any:

@@ -10,17 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from boundary_forest.service.errors import ServiceError, too_many, unprocessable
 from boundary_forest.service.model import ServiceModel
-from boundary_forest.service.rows import RowFormat, Rows
+from boundary_forest.service.rows import Checked, RowFormat, Rows, joined
 from boundary_forest.service.scoring import answers_of, no_answer
 from boundary_forest.service.settings import CLASSIFICATION, Limits
 
 MOST_ROWS = 1024  # that are answered together; a longer request is answered alone
 T = TypeVar("T")
-_Request = tuple[NDArray[Any], "asyncio.Future[list[dict[str, Any]]]"]
+_Request = tuple[Checked, "asyncio.Future[list[dict[str, Any]]]"]
 
 
 class Reader:
@@ -57,7 +56,7 @@ class Reader:
             raise too_many(f"{len(self._requests):,} queries wait: retry later")
         # Rows are converted on the event loop, and so are answers: threads of Python take turns,
         # and only the engine's work is worth one.
-        self._requests.append((format.positions(rows), future))
+        self._requests.append((format.checked(rows), future))
         if not self._running:
             self._running = True
             loop.call_soon(self._next, loop)  # after others that have arrived by now
@@ -87,19 +86,31 @@ class Reader:
 
     def _settle(self, loop: asyncio.AbstractEventLoop, requests: list[_Request], done: Any) -> None:
         error = done.exception()
-        answers = iter([] if error is not None else answers_of(self._model.task, *done.result()))
-        for X, future in requests:
-            if future.done():  # the client has gone
-                next(itertools.islice(answers, len(X), len(X)), None)
-            elif error is not None:
-                future.set_exception(error)
-            else:
-                future.set_result(list(itertools.islice(answers, len(X))))
+        for some, found in [(requests, error)] if error is not None else done.result():
+            refused = isinstance(found, BaseException)
+            answers = iter([] if refused else answers_of(self._model.task, *found))
+            for X, future in some:
+                its_own = list(itertools.islice(answers, len(X)))
+                if future.done():  # the client has gone
+                    continue
+                if refused:
+                    future.set_exception(found)
+                else:
+                    future.set_result(its_own)
         self._next(loop)
 
-    def _answer(self, requests: list[_Request]) -> tuple[Any, ...]:
+    def _answer(self, requests: list[_Request]) -> list[tuple[list[_Request], Any]]:
+        """Return, for requests that were answered together, what the engine answers or refuses."""
+        try:
+            return [(requests, self._answered(requests))]
+        except (TypeError, ValueError) as error:  # one of them does not fit
+            if len(requests) == 1:
+                return [(requests, _unfit(error))]
+            return [one for request in requests for one in self._answer([request])]
+
+    def _answered(self, requests: list[_Request]) -> tuple[Any, ...]:
         """Return the arguments of ``answers_of``: what the engine answers to all rows."""
-        forest, X = self._model.forest.model, np.concatenate([X for X, _ in requests])
+        forest, X = self._model.forest.model, joined([X for X, _ in requests])
         if self._model.task != CLASSIFICATION:
             return (forest.predict(X),)
         while True:  # until no class came or went meanwhile
@@ -107,6 +118,11 @@ class Reader:
             shares = forest.predict_proba(X)
             if shares.shape[1] == len(classes) and np.array_equal(classes, forest.classes_):
                 return None, shares, classes
+
+
+def _unfit(error: Exception) -> ServiceError:
+    """Return the error of rows that the forest refuses."""
+    return unprocessable(" ".join(str(error).split()), "rows")
 
 
 def fitted_format(model: ServiceModel) -> RowFormat:
@@ -118,18 +134,21 @@ def fitted_format(model: ServiceModel) -> RowFormat:
 
 def neighbors(model: ServiceModel, rows: Rows, options: dict[str, Any]) -> dict[str, Any]:
     """Return the nearest stored rows to each row: their ids and distances."""
-    X = fitted_format(model).positions(rows)
+    X = fitted_format(model).checked(rows)
     try:
         distances, ids = model.forest.kneighbors(X, **options)
     except (TypeError, ValueError) as error:
-        raise unprocessable(" ".join(str(error).split())) from error
+        raise _unfit(error) from error
     return {"ids": [[str(one) for one in row] for row in ids], "distances": distances.tolist()}
 
 
 def explained(model: ServiceModel, rows: Rows) -> dict[str, Any]:
     """Return what the answer to one row was made of."""
-    X = fitted_format(model).positions(rows)
-    explanation: dict[str, Any] = model.forest.explain(X).to_dict()
+    X = fitted_format(model).checked(rows)
+    try:
+        explanation: dict[str, Any] = model.forest.explain(X[0]).to_dict()
+    except (TypeError, ValueError) as error:
+        raise _unfit(error) from error
     return explanation
 
 

@@ -1,4 +1,7 @@
-"""The one thread that writes: jobs that arrive while it commits share the next commit."""
+"""The one thread that writes: jobs that arrive while it learns share the next commit.
+
+A second thread waits for the disk and delivers what it has, so that learning goes on meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 from boundary_forest.durable.durable_folder import LOG, SNAPSHOT_BYTES
 from boundary_forest.estimators.errors import UnknownIdsError
@@ -71,6 +75,9 @@ class Writer:
         self.groups = 0
         self.is_alive = True
         self._loop = asyncio.get_running_loop()
+        self._learned: SimpleQueue[list[Outcome] | None] = SimpleQueue()
+        self._syncer = threading.Thread(target=self._sync, name="syncer", daemon=True)
+        self._syncer.start()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
@@ -94,6 +101,8 @@ class Writer:
             self._stopping = True
             self._arrived.notify()
         self._thread.join()
+        self._learned.put(None)
+        self._syncer.join()
         if self._saver is not None:
             self._saver.join()
 
@@ -105,20 +114,53 @@ class Writer:
                         self._arrived.wait(TICK)
                     jobs = self._group()
                 if jobs:
-                    self._deliver(self._done(jobs))
+                    self._learned.put(self._done(jobs))
                     self.groups += 1
                 elif self._stopping:
                     return
                 self._keep_house()
         except Exception as error:
-            self.is_alive = False
-            _logger.critical("writer failed", extra={"data": {"error": type(error).__name__}})
-            refused = unavailable("the service failed and is restarting")
-            with self._arrived:
-                left = [*self._jobs]
-                self._jobs.clear()
-            self._deliver([(job, refused) for job in left])
-            self._failed(error)
+            self._fail(error)
+
+    def _sync(self) -> None:
+        """Deliver what was learned as soon as the disk has it."""
+        try:
+            while True:
+                outcomes = self._learned.get()
+                more = True
+                while outcomes is not None and more:
+                    try:
+                        following = self._learned.get_nowait()
+                    except Empty:
+                        more = False
+                    else:
+                        if following is None:
+                            self._learned.put(None)
+                            more = False
+                        else:
+                            outcomes += following
+                if outcomes is None:
+                    return
+                try:
+                    self._model.forest.database.sync()
+                except BaseException:
+                    refused = unavailable("the disk could not be written")
+                    self._deliver([(job, refused) for job, _ in outcomes])
+                    raise
+                self._deliver(outcomes)
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """Refuse what is left, and let the process start again."""
+        self.is_alive = False
+        _logger.critical("writer failed", extra={"data": {"error": type(error).__name__}})
+        refused = unavailable("the service failed and is restarting")
+        with self._arrived:
+            left = [*self._jobs]
+            self._jobs.clear()
+        self._deliver([(job, refused) for job in left])
+        self._failed(error)
 
     def _group(self) -> list[Job]:
         """Take the jobs that can be done together: those of different ids and keys."""
