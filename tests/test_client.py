@@ -63,8 +63,10 @@ def test_frames(library, tmp_path):
     frames = pytest.importorskip(library)
     make = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}[library]
     frame = getattr(frames, make)(COLUMNS)
+    many = getattr(frames, make)({name: values * 20 for name, values in COLUMNS.items()})
+    targets, ids = ["no", "yes", "no"] * 20, tuple(map(str, range(60)))
     with Process(tmp_path) as service, client_of(service) as client:
-        assert client.learn(frame, ["no", "yes", "no"], ids=["a", "b", "c"]).ids == ("a", "b", "c")
+        assert client.learn(many, targets, ids=ids).ids == ids
         assert client.predict(frame).values.tolist() == ["no", "yes", "no"]
         one = [{"size": 9.0, "kind": "y"}]
         assert client.predict(one).values.tolist() == ["yes"]

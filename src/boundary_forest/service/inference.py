@@ -20,7 +20,7 @@ from boundary_forest.service.guard import whole_body
 from boundary_forest.service.metrics import Metrics
 from boundary_forest.service.model import ServiceModel
 from boundary_forest.service.reader import Reader, fitted_format, neighbors
-from boundary_forest.service.rows import ColumnFormat, Rows, check_rows
+from boundary_forest.service.rows import Rows, VectorFormat, checked_rows
 from boundary_forest.service.settings import REGRESSION, RETRIEVAL, Limits
 from boundary_forest.service.targets import BOOLEAN, INTEGER
 from boundary_forest.service.tensors import BYTES, InferRequest, read_request, response
@@ -80,14 +80,13 @@ class InferenceProtocol:
         self._check(request)
         format, task = self._model.format, self._model.task
         inputs: list[dict[str, Any]] = []
-        if isinstance(format, ColumnFormat):
-            kinds = {feature.name: feature.kind for feature in format.columns.features}
-            for name in format.names:
-                kind = _COLUMN_TYPES.get(kinds.get(name, ""), BYTES)
-                inputs.append({"name": name, "datatype": kind, "shape": [-1, 1]})
+        if isinstance(format, VectorFormat):
+            inputs.append({"name": "rows", "datatype": "FP32", "shape": [-1, format.width]})
         elif format is not None:
-            width = format.to_json()["width"]
-            inputs.append({"name": "rows", "datatype": "FP32", "shape": [-1, width]})
+            kinds = self._model.column_kinds
+            for name in format.names:
+                kind = _COLUMN_TYPES.get(kinds.get(name) or "", BYTES)
+                inputs.append({"name": name, "datatype": kind, "shape": [-1, 1]})
         if task == RETRIEVAL:
             outputs = [("ids", BYTES, [-1, -1]), ("distances", "FP64", [-1, -1])]
         elif task == REGRESSION:
@@ -119,7 +118,7 @@ class InferenceProtocol:
         rows = self._rows(wanted.inputs)
         if not 1 <= len(rows) <= self._limits.rows:
             raise unprocessable(f"a request must have 1 to {self._limits.rows:,} rows", "inputs")
-        check_rows(rows, self._limits.columns)
+        rows = checked_rows(rows, self._limits.columns)
         outputs = await self._outputs(rows, wanted)
         about = {"model_name": self._name, "model_version": VERSION}
         body, headers_out = response(wanted, about, outputs)
@@ -150,7 +149,7 @@ class InferenceProtocol:
     def _rows(self, inputs: dict[str, NDArray[Any]]) -> Rows:
         """Return inputs as rows: one tensor of them, or one tensor per column."""
         format = fitted_format(self._model)
-        named = isinstance(format, ColumnFormat) and inputs.keys() <= {*format.names}
+        named = not isinstance(format, VectorFormat) and inputs.keys() <= {*format.names}
         if named:
             columns = {name: values.ravel().tolist() for name, values in inputs.items()}
             lengths = {len(values) for values in columns.values()}

@@ -22,6 +22,7 @@ from boundary_forest.service import targets
 from boundary_forest.service.id_log import LEARNED
 from boundary_forest.service.rows import (
     ELEMENT_TYPE,
+    FrameFormat,
     RowFormat,
     format_from_json,
     format_of_model,
@@ -99,6 +100,16 @@ class ServiceModel:
     def takes_any_columns(self) -> bool:
         """Whether the forest takes named values of any kind as they are."""
         return takes_any_columns(self.forest.model)
+
+    @property
+    def column_kinds(self) -> dict[str, str | None]:
+        """The kind of each named column, such as "number"; None as long as it has no value."""
+        if isinstance(self.format, FrameFormat):
+            return {feature.name: feature.kind for feature in self.format.columns.features}
+        fitted = self.forest.model.fitted
+        if fitted is None or fitted.encoder is None or fitted.feature_names is None:
+            return {}
+        return dict(zip(fitted.feature_names.tolist(), fitted.encoder.layout.kinds, strict=True))
 
     @property
     def has_ids(self) -> bool:

@@ -42,6 +42,10 @@ Checked: TypeAlias = "NDArray[Any] | list[dict[str, Any]]"
 class RowFormat(Protocol):
     """What rows of a model look like."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, if they have names."""
+
     def checked(self, rows: Rows) -> Checked:
         """Return rows as the forest takes them; ServiceError names what does not fit."""
 
@@ -63,6 +67,7 @@ class VectorFormat:
     """
 
     width: int
+    names = ()
 
     def checked(self, rows: Rows) -> NDArray[Any]:
         """Return rows as a matrix."""
@@ -381,7 +386,7 @@ def _matrix(rows: Rows, width: int, element_type: Any = ELEMENT_TYPE) -> NDArray
     if not isinstance(rows, np.ndarray):
         raise unprocessable(f"{expected} as lists", "rows[0]")
     if rows.shape[1] != width:
-        raise unprocessable(f"{expected}, got {rows.shape[1]:,}", "rows")
+        raise unprocessable(f"{expected}, got {rows.shape[1]:,}", "rows[0]")
     with np.errstate(over="ignore"):
         matrix = np.ascontiguousarray(rows, dtype=element_type)
     if matrix is not rows or rows.dtype.kind == "f":
