@@ -3,9 +3,9 @@
 import argparse
 import json
 
-from benchmarks.service import load
+from benchmarks.service import endurance, load
 
-PROGRAMS = {"load": load}
+PROGRAMS = {"load": load, "endurance": endurance}
 
 
 def main() -> None:
