@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -108,6 +109,8 @@ def run(names: list[str], settings: Settings, out: Path) -> int:
         installed(peer.module)  # imported now, so that limits on threads apply to it
     console = make_console()
     document: dict[str, Any] = {
+        "date": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "commit": commit(),
         "machine": described(),
         "settings": {
             "smoke": settings.smoke,
@@ -138,6 +141,13 @@ def run(names: list[str], settings: Settings, out: Path) -> int:
     if n_wrong:
         console.print(f"{n_wrong} answers were wrong")
     return 1 if n_wrong else 0
+
+
+def commit() -> str:
+    """Return the commit that is measured, marked if files differ from it."""
+    described = ("git", "describe", "--always", "--dirty", "--exclude=*")
+    found = subprocess.run(described, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "unknown"
 
 
 @contextmanager
