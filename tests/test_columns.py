@@ -126,7 +126,7 @@ def test_values_missing_because_they_are_high_count_as_high():
     y = X[:, 0] > 0.5
     X[(X[:, 0] > 0.7) & (rng.random(1000) < 0.6), 0] = np.nan
     forest = tables().partial_fit(X, y)
-    moves = forest.fitted.encoder.missing.moves
+    moves = forest.fitted.encoder.numbers.missing.moves
     assert moves[0] > 0.5  # of about one standard deviation
     assert moves[1] == 0
 

@@ -126,6 +126,7 @@ def test_damaged_columns_are_refused(tmp_path):
         "category_counts": arrays["category_counts"] + 1,
         "category_sums": arrays["category_sums"] * np.nan,
         "missing_moves": arrays["missing_moves"][:1],
+        "relation_slopes": arrays["relation_slopes"][:1],
         "column_labels": arrays["column_labels"][:1],
     }.items():
         with pytest.raises(ValueError, match=r"its|it has|each|a category"):

@@ -1,6 +1,6 @@
 """Columns as features: what was learned about them, and rows of numbers made with it.
 
-A number, boolean or date is one feature (:mod:`missing_numbers` says what a missing one counts as).
+A number, boolean or date is one feature (:mod:`number_columns` says what a missing one counts as).
 Text is as many as labels have slots: the mean labels of its category (:mod:`category_means`).
 
 Features are numbered in order of appearance, and an example's features follow from its values and
@@ -25,12 +25,8 @@ from boundary_forest.estimators.columns.category_means import (
 from boundary_forest.estimators.columns.cells import BOOLEAN, DATE, KINDS, TEXT, as_date
 from boundary_forest.estimators.columns.label_slots import LabelSlots
 from boundary_forest.estimators.columns.layout import VALUE, Feature, Layout
-from boundary_forest.estimators.columns.missing_numbers import (
-    N_COUNTS,
-    N_LABEL_SUMS,
-    MissingNumbers,
-    next_move,
-)
+from boundary_forest.estimators.columns.missing_numbers import next_move
+from boundary_forest.estimators.columns.number_columns import NumberColumns, running
 from boundary_forest.estimators.columns.raw_rows import RawRows
 
 ROWS_AT_ONCE = 1024  # whose sums are added up together
@@ -52,13 +48,10 @@ class ColumnEncoder:
         How many examples were learned.
     label_sums : ndarray of shape (n_slots,)
         Sums of their labels.
-    first, sums, counts : ndarray of shape (n_columns,)
-        Of the values of each column that is not text: the first, the sum of differences from it,
-        and their number.
+    numbers : NumberColumns
+        Of the columns that are not text.
     categories : dict of int to CategoryMeans
         Of each column of text.
-    missing : MissingNumbers
-        What missing numbers count as.
     """
 
     slots: LabelSlots
@@ -66,16 +59,13 @@ class ColumnEncoder:
     layout: Layout = field(default_factory=Layout)
     n_rows: int = 0
     label_sums: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    first: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    sums: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    counts: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    numbers: NumberColumns = field(default_factory=NumberColumns)
     categories: Mapping[int, CategoryMeans] = field(default_factory=dict)
-    missing: MissingNumbers = field(default_factory=MissingNumbers.empty)
 
     @property
     def n_columns(self) -> int:
         """Number of columns."""
-        return len(self.first)
+        return len(self.numbers.first)
 
     @property
     def n_features(self) -> int:
@@ -163,7 +153,7 @@ class ColumnEncoder:
             part = None if X is None else X[at]
             known = known.added(rows[at], vectors[at], begins - start, layout, part)
             if known.n_rows == move:
-                known = replace(known, missing=known.missing.moved())
+                known = replace(known, numbers=known.numbers.refreshed())
             start = at.stop
         return known
 
@@ -173,24 +163,19 @@ class ColumnEncoder:
             self.n_rows > 0
             and self.layout.is_plain
             and rows.shape[1] == self.n_columns
-            and not len(self.missing.columns)
+            and self.numbers.are_complete
             and rows.is_complete
         )
 
     def _summed(self, rows: RawRows, labels: NDArray[np.float64]) -> ColumnEncoder:
         """Return what is known after such rows."""
-        slots, values, n = self.slots.joined_by(labels), rows.values, len(rows)
-        if values.dtype.kind in "biu" and values.dtype.itemsize <= 4:  # exact in any order
-            sums = self.sums + (values.sum(axis=0, dtype=np.int64) - n * self.first)
-        else:
-            sums = _running(self.sums, values - self.first)[-1]
+        slots = self.slots.joined_by(labels)
         return replace(
             self,
             slots=slots,
-            n_rows=self.n_rows + n,
-            label_sums=_running(self.label_sums, slots.vectors(labels))[-1],
-            sums=sums,
-            counts=self.counts + n,
+            n_rows=self.n_rows + len(rows),
+            label_sums=running(self.label_sums, slots.vectors(labels))[-1],
+            numbers=self.numbers.summed(rows.values),
         )
 
     def added(
@@ -213,25 +198,12 @@ class ColumnEncoder:
             The rows from which on the kinds of columns are known.
         """
         values, n = rows.values, len(rows)
-        label_sums = _running(self.label_sums, vectors)
-        known = replace(self, n_rows=self.n_rows + n, label_sums=label_sums[-1])
-        active = np.arange(n)[:, None] >= begins
-        present = np.isfinite(values) & active
-        present[:, list(layout.texts)] = False
-        offsets = np.where(present, values - self.first, 0.0)
-        sums = _running(self.sums, offsets)
-        counts = self.counts + np.cumsum(present, axis=0)
-        missing = ~present & active
-        missing[:, list(layout.texts)] = False
+        label_sums = running(self.label_sums, vectors)
+        columns, n_known = layout.values[1], self.layout.values.shape[1]
+        filled, numbers = self.numbers.learned(values, columns, n_known, begins, vectors)
         if X is not None:
-            fills = None if rows.is_complete else self._fills(sums[:-1], counts - present)
-            _put_numbers(layout, values, fills, X)
-        known = replace(
-            known,
-            sums=sums[-1],
-            counts=counts[-1],
-            missing=self.missing.learned(offsets, missing, vectors),
-        )
+            _put_numbers(layout, filled, X)
+        known = replace(self, n_rows=self.n_rows + n, label_sums=label_sums[-1], numbers=numbers)
         if not layout.texts:
             return known
         seen = np.maximum(1, self.n_rows + np.arange(n))[:, None]
@@ -277,21 +249,12 @@ class ColumnEncoder:
         layout = self.layout
         if found or kinds != layout.kinds:
             layout = Layout(kinds, layout.features + tuple(feature for _, feature in found))
-        first = np.concatenate([self.first, np.zeros(new)])
-        empty = np.flatnonzero(np.concatenate([self.counts, np.zeros(new)]) == 0)
-        for column in empty.tolist():
-            there = np.flatnonzero(np.isfinite(rows.values[:, column]))
-            if len(there) and kinds[column] != TEXT:
-                first = first.copy()
-                first[column] = rows.values[there[0], column]
         return replace(
             self,
             slots=slots,
             layout=layout,
             label_sums=self.label_sums if self.n_rows else np.zeros(slots.n_slots),
-            first=first,
-            sums=np.concatenate([self.sums, np.zeros(new)]),
-            counts=np.concatenate([self.counts, np.zeros(new)]),
+            numbers=self.numbers.joined_by(rows.values, layout.texts),
         )
 
     def _novelties(
@@ -345,8 +308,7 @@ class ColumnEncoder:
         if layout.is_plain and width == values.shape[1] and rows.is_complete:
             return values
         X = np.zeros((len(rows), width))
-        fills = None if rows.is_complete else self._fills(self.sums, self.counts)
-        _put_numbers(layout, values, fills, X)
+        _put_numbers(layout, self.numbers.filled(values, layout.values[1]), X)
         priors = self.label_sums / max(1, self.n_rows)
         for column in layout.texts:
             means = self.categories.get(column)
@@ -354,14 +316,6 @@ class ColumnEncoder:
                 found = means.encoded(values[:, column], rows.texts.get(column, ()), priors)
                 _put_means(layout, column, found, X)
         return self._rounded(X, rows)
-
-    def _fills(self, sums: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what missing numbers count as."""
-        moves = np.zeros(sums.shape[-1])
-        moves[: len(self.missing.moves)] = self.missing.moves
-        with np.errstate(all="ignore"):
-            fills = np.where(counts > 0, self.first + sums / counts + moves, 0.0)
-        return np.where(np.isfinite(fills), fills, 0.0)  # of sums beyond float64
 
     def _rounded(self, X: NDArray[np.float64], rows: RawRows) -> NDArray[Any]:
         """Return features, of which those that are not given are rounded to the element type."""
@@ -414,18 +368,12 @@ class ColumnEncoder:
         features = np.array(self.layout.features, dtype=np.int64).reshape(-1, 2)
         return {
             "column_kinds": np.array(kinds, dtype=np.uint8),
-            "column_first": self.first,
-            "column_sums": self.sums,
-            "column_counts": self.counts,
             "column_rows": np.array([self.n_rows], dtype=np.uint64),
             "column_labels": self.label_sums,
             "column_classes": np.array(classes if classes is not None else [-1], dtype=np.int64),
             "feature_columns": features[:, 0].astype(np.uint32),
             "feature_slots": features[:, 1].astype(np.int32),
-            "missing_columns": self.missing.columns,
-            "missing_counts": self.missing.counts.ravel(),
-            "missing_sums": self.missing.sums.ravel(),
-            "missing_moves": self.missing.moves,
+            **self.numbers.saved(),
             **saved_means(self.categories, self.slots.n_slots),
         }
 
@@ -458,33 +406,21 @@ class ColumnEncoder:
             for column, slot in features
         ):
             raise ValueError("its features do not belong to its columns")
-        columns, k = arrays["missing_columns"].astype(np.int64), len(arrays["missing_columns"])
-        moves = arrays["missing_moves"]
-        if len(moves) > n or (k and not 0 <= columns.min() <= columns.max() < len(moves)):
-            raise ValueError("it has missing values of no column")
-        own = [arrays[f"column_{name}"] for name in ("first", "sums", "counts")]
         labels = arrays["column_labels"]
-        if any(len(values) != n for values in own) or len(labels) != slots.n_slots:
-            raise ValueError("each column must have a first value, a sum and a count")
+        if len(labels) != slots.n_slots:
+            raise ValueError("each number of a label must have a sum")
+        n_numbers = sum(slot == VALUE for _, slot in features)
+        numbers = NumberColumns.loaded(arrays, n, n_numbers, slots.n_slots)
         categories = loaded_means(arrays, slots.n_slots)
         if any(column >= n or kinds[column] != TEXT for column in categories):
             raise ValueError("it has categories of a column that has no text")
-        missing = MissingNumbers(
-            columns,
-            arrays["missing_counts"].reshape(k, N_COUNTS),
-            arrays["missing_sums"].reshape(k, N_LABEL_SUMS, slots.n_slots),
-            moves,
-        )
         n_rows = int(arrays["column_rows"][0])
         layout = Layout(kinds, features)
-        first, sums, counts = own
-        return cls(
-            slots, element_type, layout, n_rows, labels, first, sums, counts, categories, missing
-        )
+        return cls(slots, element_type, layout, n_rows, labels, numbers, categories)
 
     def described(self) -> Any:
         """Return what a fingerprint is made of; None if columns are features as they are."""
-        if self.layout.is_plain and not len(self.missing.columns):
+        if self.layout.is_plain and self.numbers.are_complete:
             return None
         described = {name: values.tolist() for name, values in self.saved().items()}
         if self.slots.classes is not None:  # whose codes depend on the order in batches
@@ -499,23 +435,9 @@ def _blocks(n_rows: int, order: NDArray[np.int64] | None) -> Iterator[slice | ND
         yield at if order is None else order[at]
 
 
-def _running(sums: NDArray[np.float64], terms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sums before each row and after the last, added in order."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(np.add.accumulate(np.concatenate([sums[None], terms])))
-
-
-def _put_numbers(
-    layout: Layout,
-    values: NDArray[Any],
-    fills: NDArray[np.float64] | None,
-    X: NDArray[np.float64],
-) -> None:
+def _put_numbers(layout: Layout, values: NDArray[Any], X: NDArray[np.float64]) -> None:
     features, columns = layout.values
-    numbers = values[:, columns]
-    if fills is not None:
-        numbers = np.where(np.isfinite(numbers), numbers, fills[..., columns])
-    X[:, features] = numbers
+    X[:, features] = values[:, columns]
 
 
 def _put_means(

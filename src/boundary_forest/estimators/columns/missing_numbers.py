@@ -1,13 +1,16 @@
-"""What stands for a missing number: the mean of the values before, moved to where its label fits.
+"""How far missing numbers lie from present ones, judged by their labels.
 
 If examples without a value have other labels than those with one, values are not missing at random:
-the mean is moved by the difference that the values of such labels have, as far as it is certain.
-The move is computed after 125, 250, 500, ... examples, from the sums since the first missing value.
+what they count as is moved by the difference that the values of such labels have, as far as it is
+certain. The move is computed after 125, 250, 500, ... examples, from the sums since the first
+missing value.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,10 +96,11 @@ class MissingNumbers:
         since[:, len(self.columns) :] = np.logical_or.accumulate(absent[:, len(self.columns) :])
         x = np.where(since, values[:, columns], 0.0)
         without, there = (absent & since) * 1.0, (~absent & since) * 1.0
-        counts = _added(counts, np.stack([there, x, x * x, without], axis=2))
-        per_row = np.stack([there, x, without], axis=2)[..., None] * labels[:, None, None, :]
-        squares = since[:, :, None] * (labels * labels)[:, None, :]
-        sums = _added(sums, np.concatenate([per_row, squares[:, :, None]], axis=2))
+        with np.errstate(all="ignore"):  # moves that overflow are 0
+            counts = _added(counts, np.stack([there, x, x * x, without], axis=2))
+            per_row = np.stack([there, x, without], axis=2)[..., None] * labels[:, None, None, :]
+            squares = since[:, :, None] * (labels * labels)[:, None, :]
+            sums = _added(sums, np.concatenate([per_row, squares[:, :, None]], axis=2))
         order = np.argsort(columns)
         return MissingNumbers(columns[order], counts[order], sums[order], moves)
 
@@ -106,6 +110,28 @@ class MissingNumbers:
         with np.errstate(all="ignore"):
             moves[self.columns] = _moves(self.counts, self.sums)
         return replace(self, moves=np.where(np.isfinite(moves), moves, 0.0))
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Return what is known as arrays, which ``loaded`` takes."""
+        return {
+            "missing_columns": self.columns,
+            "missing_counts": self.counts.ravel(),
+            "missing_sums": self.sums.ravel(),
+            "missing_moves": self.moves,
+        }
+
+    @classmethod
+    def loaded(
+        cls, arrays: Mapping[str, NDArray[Any]], n_columns: int, n_slots: int
+    ) -> MissingNumbers:
+        """Return what ``saved`` returned arrays of; ValueError if it cannot have."""
+        columns, k = arrays["missing_columns"].astype(np.int64), len(arrays["missing_columns"])
+        moves = arrays["missing_moves"]
+        if len(moves) > n_columns or (k and not 0 <= columns.min() <= columns.max() < len(moves)):
+            raise ValueError("it has missing values of no column")
+        counts = arrays["missing_counts"].reshape(k, N_COUNTS)
+        sums = arrays["missing_sums"].reshape(k, N_LABEL_SUMS, n_slots)
+        return cls(columns, counts, sums, moves)
 
 
 def _moves(counts: NDArray[np.float64], sums: NDArray[np.float64]) -> NDArray[np.float64]:
