@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from boundary_forest.report.charts import Chart, Curve, line_chart, settled
@@ -24,17 +25,50 @@ RECENTLY = "recent: the last 1,000 predictions"
 LOGARITHMIC = " The axis is logarithmic."
 
 
+@dataclass(frozen=True)
+class Along:
+    """What charts follow: where points lie on the x axis, and how that is written.
+
+    Charts of one ``group`` have the same axis.
+    """
+
+    xs: Sequence[float]
+    name: str
+    tick: Callable[[float], str]
+    write: Callable[[float], str]
+    group: str
+
+
+def by_rows(points: Sequence[QualityPoint | SessionSnapshot]) -> Along:
+    """Return the axis of the rows after which points were taken."""
+    return Along(
+        [p.rows for p in points],
+        "rows",
+        short,
+        lambda x: f"after {counted(round(x), 'row')}",
+        "rows",
+    )
+
+
 def quality(history: History) -> list[Chart]:
     """Return the charts of the error, or of MAE and R2: overall and recent."""
     last = history.snapshots[-1]
     points: Sequence[QualityPoint | SessionSnapshot] = (
         [*history.curve, last] if history.curve else []
     )
-    points = points or history.snapshots
-    return [_error(points)] if last.task == "classify" else [_mae(points), _r2(points)]
+    return quality_of(points or history.snapshots, last.task)
 
 
-def _error(points: Sequence[QualityPoint | SessionSnapshot]) -> Chart:
+def quality_of(
+    points: Sequence[QualityPoint | SessionSnapshot], task: str, along: Along | None = None
+) -> list[Chart]:
+    """Return the same of some points, by rows unless ``along`` says what they follow."""
+    if task == "classify":
+        return [_error(points, along)]
+    return [_mae(points, along), _r2(points, along)]
+
+
+def _error(points: Sequence[QualityPoint | SessionSnapshot], along: Along | None) -> Chart:
     curves = [
         Curve("recent", [p.recent_error for p in points], "orange"),
         Curve("overall", [p.error for p in points], "blue"),
@@ -43,8 +77,9 @@ def _error(points: Sequence[QualityPoint | SessionSnapshot]) -> Chart:
     ]
     found = [v for v in settled([c.values for c in curves]) if v > 0]
     log = bool(found) and max(found) > WIDE * min(found)
-    return _chart(
+    return curves_chart(
         points,
+        along,
         "Error",
         curves,
         write=percent,
@@ -57,9 +92,10 @@ def _error(points: Sequence[QualityPoint | SessionSnapshot]) -> Chart:
     )
 
 
-def _mae(points: Sequence[QualityPoint | SessionSnapshot]) -> Chart:
-    return _chart(
+def _mae(points: Sequence[QualityPoint | SessionSnapshot], along: Along | None) -> Chart:
+    return curves_chart(
         points,
+        along,
         "Mean absolute error",
         [
             Curve("recent", [p.recent_mae for p in points], "orange"),
@@ -73,9 +109,10 @@ def _mae(points: Sequence[QualityPoint | SessionSnapshot]) -> Chart:
     )
 
 
-def _r2(points: Sequence[QualityPoint | SessionSnapshot]) -> Chart:
-    return _chart(
+def _r2(points: Sequence[QualityPoint | SessionSnapshot], along: Along | None) -> Chart:
+    return curves_chart(
         points,
+        along,
         "R²",
         [
             Curve("recent", [p.recent_r2 for p in points], "orange"),
@@ -93,10 +130,11 @@ def _wrong(accuracies: Sequence[float | None]) -> list[float | None]:
     return [None if accuracy is None else 1 - accuracy for accuracy in accuracies]
 
 
-def speed(snapshots: Sequence[SessionSnapshot]) -> Chart:
+def speed(snapshots: Sequence[SessionSnapshot], along: Along | None = None) -> Chart:
     """Return the chart of rows per second."""
-    return _chart(
+    return curves_chart(
         snapshots,
+        along,
         "Throughput",
         [
             Curve("recent", [s.recent_rows_per_s for s in snapshots], "orange"),
@@ -108,12 +146,13 @@ def speed(snapshots: Sequence[SessionSnapshot]) -> Chart:
     )
 
 
-def storage(snapshots: Sequence[SessionSnapshot]) -> list[Chart]:
+def storage(snapshots: Sequence[SessionSnapshot], along: Along | None = None) -> list[Chart]:
     """Return the charts of the examples stored and of memory."""
     unit, name = _unit(max(s.forest_bytes for s in snapshots))
     return [
-        _chart(
+        curves_chart(
             snapshots,
+            along,
             "Examples stored",
             [
                 Curve("learned", [s.learned for s in snapshots], "grey", dashed=True),
@@ -123,8 +162,9 @@ def storage(snapshots: Sequence[SessionSnapshot]) -> list[Chart]:
             tick=short,
             note="A tree stores a row only if it would have predicted it wrongly.",
         ),
-        _chart(
+        curves_chart(
             snapshots,
+            along,
             "Memory",
             [Curve("forest", [s.forest_bytes for s in snapshots], "violet", area=True)],
             write=size,
@@ -135,8 +175,9 @@ def storage(snapshots: Sequence[SessionSnapshot]) -> list[Chart]:
     ]
 
 
-def _chart(
+def curves_chart(
     points: Sequence[QualityPoint | SessionSnapshot],
+    along: Along | None,
     title: str,
     curves: Sequence[Curve],
     *,
@@ -144,16 +185,18 @@ def _chart(
     tick: Callable[[float], str],
     **options: Any,
 ) -> Chart:
+    """Return a chart of curves along their rows, or along something else."""
+    along = by_rows(points) if along is None else along
     return line_chart(
         title,
-        [p.rows for p in points],
+        along.xs,
         curves,
         write=write,
         tick=tick,
-        x_name="rows",
-        x_tick=short,
-        x_write=lambda x: f"after {counted(round(x), 'row')}",
-        group="rows",
+        x_name=along.name,
+        x_tick=along.tick,
+        x_write=along.write,
+        group=along.group,
         **options,
     )
 

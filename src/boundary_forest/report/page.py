@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -33,26 +34,41 @@ def write_report(path: str | os.PathLike[str], history: History) -> None:
 
 def page(history: History) -> str:
     """Return the page of a history as text."""
-    script = _template("page.js")
-    environment = Environment(
-        loader=FunctionLoader(_template),
+    script = template("charts.js") + template("page.js")
+    # Our own style and script are the only text that is not escaped.
+    return (
+        environment(template)
+        .get_template("page.html")
+        .render(
+            title=history.snapshots[-1].source if history.snapshots else "A stream",
+            policy=_policy(script),
+            style=Markup(template("page.css")),
+            script=Markup(script),
+            history=history,
+            **(_sections(history) if history.snapshots else {}),
+        )
+    )
+
+
+def environment(load: Callable[[str], str | None]) -> Environment:
+    """Return where templates are rendered: everything is escaped, and a missing value is an error.
+
+    Parameters
+    ----------
+    load : callable
+        Takes a template's name, and returns its text.
+    """
+    return Environment(
+        loader=FunctionLoader(load),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # Our own style and script are the only text that is not escaped.
-    return environment.get_template("page.html").render(
-        title=history.snapshots[-1].source if history.snapshots else "A stream",
-        policy=_policy(script),
-        style=Markup(_template("page.css")),
-        script=Markup(script),
-        history=history,
-        **(_sections(history) if history.snapshots else {}),
-    )
 
 
-def _template(name: str) -> str:
+def template(name: str) -> str:
+    """Return a template, a style sheet or a script of the report."""
     return files(__package__).joinpath("templates", name).read_text(encoding="utf-8")
 
 

@@ -7,7 +7,7 @@
 them in groups (``learning.py``). ``model.py`` is the durable forest with its ``tables.py`` and
 ``id_log.py``; ``scoring.py``, ``recorder.py``, ``stats.py``, ``metrics.py`` and ``logs.py`` show
 how it does, and ``snapshots.py`` are files for download. ``inference.py`` and ``tensors.py`` are
-the Open Inference Protocol.
+the Open Inference Protocol, and ``page/`` is the live page.
 """
 
 from boundary_forest.service.server import serve

@@ -98,6 +98,11 @@ class Recorder:
                 found.append(moment)
         return found[::-1]
 
+    def importances(self) -> list[tuple[int, dict[str, float]]]:
+        """Return the importances of columns that were recorded, after how many rows each."""
+        with self._lock:
+            return self._history.kept_importances()
+
     def history(self) -> History:
         """Return what a report is made from, since the process started; not for retrieval."""
         model = self._model

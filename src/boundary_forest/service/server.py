@@ -18,6 +18,7 @@ from boundary_forest.service.inference import InferenceProtocol
 from boundary_forest.service.logs import log_to_stderr
 from boundary_forest.service.metrics import Metrics
 from boundary_forest.service.model import ServiceModel, open_model
+from boundary_forest.service.page import LivePage
 from boundary_forest.service.protocol import TimedProtocol
 from boundary_forest.service.reader import Reader
 from boundary_forest.service.recorder import Recorder
@@ -115,7 +116,13 @@ class Service:
         app = make_app(model.task, endpoints, metrics)
         name = settings.folder.resolve().name
         InferenceProtocol(name, model, self._reader, tokens, limits).add_to(app.app, metrics)
+        self._page = LivePage(settings.folder, model, self._reader, self.recorder, tokens, limits)
+        self._page.add_to(app.app, metrics)
         self.app = Guard(app, settings, metrics)
+
+    def end_streams(self) -> None:
+        """End the responses that have no end of their own; called on the event loop."""
+        self._page.events.stop()
 
     def stop(self) -> None:
         """Do what was accepted, and end the threads; called off the event loop."""
@@ -135,6 +142,7 @@ async def _run(
         loop.call_soon_threadsafe(stop)
 
     def stop() -> None:
+        service.end_streams()
         server.should_exit = True
 
     service = Service(settings, model, tokens, failed)

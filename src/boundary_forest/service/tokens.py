@@ -47,6 +47,20 @@ class Tokens:
             raise ValueError(f"{self._path} contains no token")
         self._digests = tuple(found)
 
+    @property
+    def are_required(self) -> bool:
+        """Whether there are tokens."""
+        return self._path is not None
+
+    def has_digest(self, digest: bytes) -> bool:
+        """Return whether a token with this digest is valid now."""
+        return sum(hmac.compare_digest(known, digest) for _, known in self._digests) > 0
+
+    @staticmethod
+    def digest(token: str) -> bytes:
+        """Return what a token can be recognised by."""
+        return _digest(token.strip())
+
     def check(self, authorization: str | None, scope: str) -> None:
         """Raise ServiceError unless the header has a token for this scope.
 
