@@ -16,7 +16,7 @@ WATCHED = @$(PYTHON) .ci/progress.py
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-portable test-wheel lint format docs bench bench-smoke paper sanitize fuzz wheel sdist fixtures release clean
+.PHONY: help demo demo-serve test test-portable test-wheel lint format docs bench bench-smoke paper sanitize fuzz wheel sdist fixtures release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -24,6 +24,10 @@ help: ## list the targets
 # FAST=1 does not pace it.
 demo: $(VENV)/.installed-cli ## learn handwritten digits as a stream, and write a report
 	$(BIN)/boundary-forest demo $(if $(FAST),--fast)
+
+# OPEN=1 opens the page in a browser.
+demo-serve: $(VENV)/.installed-serve ## serve a forest that learns digits whose labels come late, with its live page
+	$(BIN)/python examples/serve/demo.py $(if $(OPEN),--open)
 
 test: $(VENV)/.installed-dev ## run the Python tests on all cores
 	$(BIN)/python -m pytest -n auto --dist loadgroup

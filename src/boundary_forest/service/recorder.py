@@ -98,6 +98,12 @@ class Recorder:
                 found.append(moment)
         return found[::-1]
 
+    @property
+    def latest(self) -> Moment | None:
+        """The last moment."""
+        with self._lock:
+            return self._moments[-1] if self._moments else None
+
     def importances(self) -> list[tuple[int, dict[str, float]]]:
         """Return the importances of columns that were recorded, after how many rows each."""
         with self._lock:

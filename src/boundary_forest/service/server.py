@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import signal
 import socket
@@ -22,7 +23,7 @@ from boundary_forest.service.page import LivePage
 from boundary_forest.service.protocol import TimedProtocol
 from boundary_forest.service.reader import Reader
 from boundary_forest.service.recorder import Recorder
-from boundary_forest.service.settings import ServiceSettings
+from boundary_forest.service.settings import CLASSIFICATION, REGRESSION, ServiceSettings
 from boundary_forest.service.snapshots import Snapshots
 from boundary_forest.service.tokens import Tokens
 from boundary_forest.service.writer import Writer
@@ -112,7 +113,7 @@ class Service:
         self.recorder = Recorder(model, metrics)
         self._writer = Writer(model, snapshots, self.recorder, limits, failed)
         endpoints = Endpoints(model, self._reader, self._writer, snapshots, tokens, metrics, limits)
-        _show(metrics, model, self._reader, self._writer)
+        _show(metrics, model, self._reader, self._writer, self.recorder)
         app = make_app(model.task, endpoints, metrics)
         name = settings.folder.resolve().name
         InferenceProtocol(name, model, self._reader, tokens, limits).add_to(app.app, metrics)
@@ -184,11 +185,30 @@ def _reload(tokens: Tokens) -> None:
         _logger.info("tokens reloaded")
 
 
-def _show(metrics: Metrics, model: ServiceModel, reader: Reader, writer: Writer) -> None:
+def _show(
+    metrics: Metrics, model: ServiceModel, reader: Reader, writer: Writer, recorder: Recorder
+) -> None:
     forest, tables = model.forest, model.tables
     metrics.gauge("examples_seen", "Rows learned.", lambda: forest.examples_seen)
     metrics.gauge("waiting_rows", "Rows that wait for labels.", lambda: len(tables.waiting))
     metrics.gauge("write_queue", "Requests that wait to be written.", lambda: len(writer))
     metrics.gauge("predict_queue", "Queries that wait.", lambda: len(reader))
     metrics.gauge("groups", "Commits since the start.", lambda: writer.groups)
+    figures = [("stored_examples", "Rows that are stored.", "stored")]
+    figures += [("forest_bytes", "Memory of the forest.", "forest_bytes")]
+    if model.task == CLASSIFICATION:
+        about = "Share of wrong predictions among the latest 1,000 whose labels came."
+        figures.append(("recent_error", about, "recent_error"))
+    elif model.task == REGRESSION:
+        about = "Mean absolute error of the latest 1,000 predictions whose targets came."
+        figures.append(("recent_mae", about, "recent_mae"))
+    for name, about, field in figures:
+        metrics.gauge(name, about, functools.partial(_recorded, recorder, field))
     metrics.gauge("journal_bytes", "Bytes since the snapshot.", lambda: forest.journal_bytes)
+
+
+def _recorded(recorder: Recorder, field: str) -> float:
+    """Return a figure of the latest moment; NaN if there is none."""
+    moment = recorder.latest
+    value = None if moment is None else getattr(moment.figures, field)
+    return float("nan") if value is None else float(value)

@@ -1,6 +1,6 @@
 """Watch a service learn: digits are predicted as they come, and their labels come late.
 
-Run it as ``make demo-serve``, or ``python examples/demo_serve.py --open``. Ctrl-C ends it.
+Run it as ``make demo-serve``, or ``python examples/serve/demo.py --open``. Ctrl-C ends it.
 """
 
 import argparse
