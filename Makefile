@@ -48,9 +48,11 @@ format: $(VENV)/.installed-dev ## format Python and C++ code, and fix what ruff 
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CPP_FILES)
 
-# Without network: code blocks and links into the web are not followed here; tests/test_pages.py runs the code.
+# Warnings are errors, lost links and anchors among them. Pages must load nothing from the network. The code of the pages
+# is run by tests/test_pages.py.
 docs: $(VENV)/.installed-docs ## build the documentation site in build/docs/html
 	$(BIN)/sphinx-build -q -W --keep-going -j auto -d build/docs/doctrees -b html docs build/docs/html
+	@! grep -rnE '<(script|img|link rel="stylesheet")[^>]*(src|href)="https?:' --include='*.html' build/docs/html
 	@echo "the site: build/docs/html/index.html"
 
 # SECTIONS=mnist, or several in quotes, runs those alone.

@@ -44,6 +44,7 @@ myst_enable_extensions = ["colon_fence", "attrs_block", "attrs_inline"]
 myst_fence_as_directive = ["mermaid"]
 
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
@@ -65,16 +66,21 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "boundary-forest"
+html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "logo": {"text": "boundary-forest"},
+    "logo": {
+        "text": "boundary-forest",
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+    },
     "navbar_end": ["version-switcher", "theme-switcher"],
     "switcher": {"json_url": versions_url, "version_match": version},
     "check_switcher": False,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 5,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc", *(["edit-this-page"] if repository else [])],
     "use_edit_page_button": bool(repository),
@@ -84,7 +90,10 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "start": [], "how-it-works": [], "faq": [], "changelog": []}
+# Pages without pages below them need no list of these.
+html_sidebars = dict.fromkeys(
+    ("index", "start", "how-it-works", "parameters", "faq", "changelog", "contributing"), []
+)
 if repository:
     owner, _, name = repository.partition("/")
     html_context = {

@@ -11,7 +11,7 @@ import matplotlib
 import numpy as np
 
 from boundary_forest import BoundaryForestClassifier
-from paper.plots import COLORS, FIT, STYLE, panels
+from paper.plots import COLORS, FIT, STYLE, grid, panels
 
 IMAGES = Path(__file__).parent / "images"
 TREE = 1
@@ -50,8 +50,10 @@ def descent(rows: Any, labels: Any, forest: Any) -> Any:
     """Return the figure of a query: a panel for each node that it visits."""
     tree = forest.trees()[TREE]
     steps = [step.arrival for step in forest.explain(QUERY).trees[TREE].steps]
-    titles = [f"{i + 1}. {text}" for i, text in enumerate(captions(len(steps)))]
-    figure, axes = panels(titles, width=3.1, height=3.35)
+    figure, rows_of_axes = grid(2, len(steps) // 2, width=3.6, height=3.8)
+    axes = rows_of_axes.ravel()
+    for i, (ax, text) in enumerate(zip(axes, captions(len(steps)), strict=True)):
+        ax.set_title(f"{i + 1}. {text}", loc="left")
     nodes, parents = tree
     for i, (ax, node) in enumerate(zip(axes, steps, strict=True)):
         background(ax, rows, labels, tree)

@@ -102,7 +102,7 @@ def test_every_page_is_in_the_table_of_contents():
         page = new.pop()
         reached.add(page)
         entries = re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text(), re.M | re.S)
-        linked = re.findall(r"^([\w/-]+)$", "\n".join(entries), re.M)
+        linked = re.findall(r"^(?:\w+ <)?([\w/-]+)>?$", "\n".join(entries), re.M)
         new |= {page.parent / f"{name}.md" for name in linked if "generated" not in name} - reached
     assert {page for page in PAGES if DOCS in page.parents} <= reached
 

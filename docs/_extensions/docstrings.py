@@ -3,6 +3,11 @@
 import re
 from typing import Any
 
+# For other modules of the package, not for users.
+INTERNAL = {
+    *("changing", "check_params", "encodes_columns", "erase_forgotten", "fitted", "label_policy"),
+    *("learn_batch", "record_with"),
+}
 SHAPE = re.compile(r"shape \(([^)]*)\)")
 
 
@@ -13,7 +18,9 @@ def escape_shapes(app: Any, what: str, name: str, obj: Any, options: Any, lines:
 
 
 def skip_foreign(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
-    """Leave out what scikit-learn and River document themselves."""
+    """Leave out internal names, and what scikit-learn and River document themselves."""
+    if name in INTERNAL:
+        return True
     module = getattr(obj, "__module__", None) or getattr(
         getattr(obj, "fget", None), "__module__", ""
     )
