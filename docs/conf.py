@@ -91,9 +91,13 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 # Pages without pages below them need no list of these.
-html_sidebars = dict.fromkeys(
-    ("index", "start", "how-it-works", "parameters", "faq", "changelog", "contributing"), []
-)
+html_sidebars: dict[str, list[str]] = {
+    page: []
+    for page in (
+        *("index", "start", "how-it-works", "parameters"),
+        *("faq", "changelog", "contributing"),
+    )
+}
 if repository:
     owner, _, name = repository.partition("/")
     html_context = {

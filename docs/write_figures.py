@@ -108,6 +108,9 @@ def take(path: Path) -> None:
 def load(name: str) -> dict[str, Any]:
     """Return the figures of a benchmark."""
     figures: dict[str, Any] = json.loads((FIGURES / f"{name}.json").read_text())
+    for key, table in figures.items():  # of points, which are named by their values
+        if isinstance(table, list):
+            figures[key] = {str(point["value"]): point for point in table}
     return figures
 
 
