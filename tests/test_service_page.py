@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import gc
 import json
 import re
 import signal
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -14,7 +17,7 @@ from served import Process, in_process
 
 from boundary_forest.service.page import routes
 from boundary_forest.service.page.events import MOST_PAGES, Events
-from boundary_forest.service.page.view import thinned
+from boundary_forest.service.page.view import View, thinned
 
 READER = "reader-0123456789"
 ROWS = {"rows": [[0.0, 1.0], [9.0, 1.0], [1.0, 1.0]], "targets": ["a", "b", "a"]}
@@ -226,3 +229,47 @@ def test_events_are_made_once_for_all_pages_and_not_for_none():
         events.stop()
 
     asyncio.run(run())
+
+
+class _Recorded:
+    """A recorder that has an hour of moments, and then another one."""
+
+    def __init__(self, moments):
+        self.moments, self.n = moments, 0
+
+    def since(self, number):
+        return [moment for moment in self.moments[: self.n] if moment.number > number][-3600:]
+
+    def importances(self):
+        return []
+
+
+def test_hours_of_moments_keep_the_server_flat(tmp_path):
+    """Charts of the second hour take no more memory, and no more bytes, than those of the first."""
+    with in_process(tmp_path) as service:
+        service.post("/v1/learn", ROWS)
+        for _ in range(10):
+            service.post("/v1/predict-then-learn", ROWS)
+        end = time.monotonic() + 20
+        while service.model.scores.rows < 30 or not service.recorder.since(0):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        first = service.recorder.since(0)[-1]
+        moments = [
+            dataclasses.replace(first, number=n, at=1e9 + n, seen=n) for n in range(1, 10_801)
+        ]
+        recorded = _Recorded(moments)
+        view = View(service.model, recorded)
+        sizes, memory = [], []
+        tracemalloc.start()
+        try:
+            for n in range(1200, 10_801, 1200):
+                recorded.n = n
+                sizes.append(len(json.dumps(view.charts())))
+                gc.collect()
+                memory.append(tracemalloc.get_traced_memory()[0])
+        finally:
+            tracemalloc.stop()
+        assert max(sizes) < 150_000
+        assert max(sizes[3:]) < 1.1 * min(sizes[3:])  # since the first hour
+        assert max(memory[3:]) - memory[2] < 100_000

@@ -192,3 +192,61 @@ def test_login_and_logout(browser, tmp_path):
             assert page.context.cookies() == []
             page.reload()
             page.wait_for_selector("#login:not([hidden])")
+
+
+def test_an_hour_of_events_keeps_the_page_flat(browser, tmp_path):
+    """As many as come in an hour: figures every second, charts every other one."""
+    with Process(tmp_path) as service:
+        body = {"rows": [[0.0], [9.0]], "targets": ["a", "b"]}
+        for _ in range(3):
+            service.post("/v1/predict-then-learn", body)
+        with visited(browser, service) as page:
+            page.wait_for_selector("[data-charts=quality] figure")
+            session = page.context.new_cdp_session(page)
+            session.send("Performance.enable")
+
+            def measured():
+                session.send("HeapProfiler.collectGarbage")
+                found = session.send("Performance.getMetrics")["metrics"]
+                values = {one["name"]: one["value"] for one in found}
+                return values["JSHeapUsedSize"], values["Nodes"], values["JSEventListeners"]
+
+            page.click("#pause")
+            page.evaluate(REPLAY, [1, 200])
+            before = measured()
+            page.evaluate(REPLAY, [200, 1800])
+            after = measured()
+            assert after[0] - before[0] < 1_000_000  # seen: 4,000 bytes
+            assert after[1] <= before[1] + 50
+            assert after[2] <= before[2] + 5
+
+
+# Shows events of growing and shrinking charts, as showFigures and showCharts get them.
+REPLAY = r"""async ([from, to]) => {
+  const reader = (await fetch("page/events")).body.getReader();
+  const events = {};
+  let text = "";
+  while (!events.charts || !events.figures) {
+    text += new TextDecoder().decode((await reader.read()).value);
+    for (const [, name, data] of text.matchAll(/event: (.*)\ndata: (.*)\n\n/g)) events[name] = data;
+  }
+  await reader.cancel();
+  for (let i = from; i < to; i++) {
+    const charts = JSON.parse(events.charts);
+    for (const chart of [...charts.quality, ...charts.operation, ...charts.storage]) {
+      const hover = JSON.parse(chart.hover);
+      const n = 1 + (i % 200);
+      const again = (values) => Array.from({ length: n }, (_, k) => values[k % values.length]);
+      hover.x = again(hover.x);
+      hover.at = again(hover.at);
+      hover.y = hover.y.map(again);
+      hover.text = hover.text.map(again);
+      chart.hover = JSON.stringify(hover);
+      chart.xs = chart.xs.slice(i % 4);
+    }
+    if (i % 8 === 0) charts.columns = charts.storage;
+    showFigures(JSON.parse(events.figures));
+    showCharts(charts);
+    if (i % 100 === 0) await new Promise(requestAnimationFrame);
+  }
+}"""
