@@ -42,7 +42,7 @@ def stream(client: Client, rows_per_s: float, rows: int | None) -> None:
         i = n % len(X)
         if i == 0:
             order, slant = rng.permutation(len(X)), 4 * rng.uniform(-1, 1) * (n > 0)
-        row = np.clip(X[order[i]] + slant * light, 0, None)
+        row = np.clip(X[order[i]] + slant * light, 0, None).round(1)
         id = f"{run}-{n}"
         client.predict(row[np.newaxis], ids=[id])
         waiting.append((id, int(y[order[i]])))

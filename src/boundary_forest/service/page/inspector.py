@@ -17,7 +17,7 @@ from boundary_forest.report.hardest import picture
 from boundary_forest.service.errors import unprocessable
 from boundary_forest.service.model import ServiceModel
 from boundary_forest.service.reader import fitted_format
-from boundary_forest.service.rows import FrameFormat, NamedFormat, Rows, unpacked_rows
+from boundary_forest.service.rows import FrameFormat, NamedFormat, Rows, VectorFormat, unpacked_rows
 from boundary_forest.service.settings import CLASSIFICATION, RETRIEVAL
 from boundary_forest.session.class_measures import as_text
 
@@ -47,7 +47,7 @@ def pickable(model: ServiceModel) -> list[dict[str, Any]]:
     arrivals = snapshot.arrivals(begin, snapshot.size)
     stored = zip(arrivals.tolist(), snapshot.positions(begin, snapshot.size), strict=True)
     for arrival, position in [*stored][::-1]:
-        row = format.row(position)
+        row = position if isinstance(format, VectorFormat) else format.row(position)
         if isinstance(format, NamedFormat):
             if fitted.encoder is None or fitted.feature_names is None:
                 break
@@ -70,6 +70,8 @@ def _plain(row: Any) -> Any:
 
 
 def _plain_value(value: Any) -> Any:
+    if isinstance(value, np.float32):
+        value = float(str(value))  # the shortest that means the same
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float):
         return None if value != value else int(value) if value.is_integer() else value
