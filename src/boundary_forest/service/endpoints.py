@@ -205,8 +205,12 @@ class Endpoints:
         self, request: Request, scope: str, members: tuple[str, ...], *optional: str
     ) -> tuple[Body, bytes]:
         """Return what a request says, checked, and its bytes."""
-        self._allow(request, scope)
-        headers = request.headers
+        # Starlette's own mapping searches all headers for each name.
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1")
+            for name, value in request.scope["headers"]
+        }
+        self._tokens.check(headers.get("authorization"), scope)
         content = await whole_body(headers, request.receive, self._limits)
         encoding = headers.get("content-encoding", "identity")
         if encoding != "identity":

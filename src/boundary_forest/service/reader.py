@@ -134,7 +134,7 @@ def fitted_format(model: ServiceModel) -> RowFormat:
 
 def neighbors(model: ServiceModel, rows: Rows, options: dict[str, Any]) -> dict[str, Any]:
     """Return the nearest stored rows to each row: their ids and distances."""
-    X = fitted_format(model).checked(rows)
+    X = joined([fitted_format(model).checked(rows)])
     try:
         distances, ids = model.forest.kneighbors(X, **options)
     except (TypeError, ValueError) as error:
@@ -144,7 +144,7 @@ def neighbors(model: ServiceModel, rows: Rows, options: dict[str, Any]) -> dict[
 
 def explained(model: ServiceModel, rows: Rows) -> dict[str, Any]:
     """Return what the answer to one row was made of."""
-    X = fitted_format(model).checked(rows)
+    X = joined([fitted_format(model).checked(rows)])
     try:
         explanation: dict[str, Any] = model.forest.explain(X[0]).to_dict()
     except (TypeError, ValueError) as error:

@@ -70,7 +70,10 @@ class VectorFormat:
     names = ()
 
     def checked(self, rows: Rows) -> NDArray[Any]:
-        """Return rows as a matrix."""
+        """Return rows as a matrix; integers are converted when rows are joined, all at once."""
+        if isinstance(rows, np.ndarray) and rows.dtype.kind in "biu":
+            _check_width(rows, self.width)
+            return rows
         return _matrix(rows, self.width)
 
     def row(self, position: NDArray[Any]) -> Any:
@@ -255,10 +258,11 @@ def _dates_among(rows: Rows) -> set[str]:
 
 def joined(parts: Sequence[Checked]) -> Checked:
     """Return rows of several requests as those of one."""
-    if len(parts) == 1:
-        return parts[0]
     if isinstance(parts[0], np.ndarray):
-        return np.concatenate([part for part in parts if isinstance(part, np.ndarray)])
+        if len(parts) == 1:
+            return np.ascontiguousarray(parts[0], dtype=ELEMENT_TYPE)
+        matrices = [part for part in parts if isinstance(part, np.ndarray)]
+        return np.concatenate(matrices, dtype=ELEMENT_TYPE, casting="unsafe")
     return [row for part in parts if isinstance(part, list) for row in part]
 
 
@@ -380,6 +384,21 @@ def _refuse_value(i: int, row: Any, allowed: set[Any]) -> None:
 
 def _matrix(rows: Rows, width: int, element_type: Any = ELEMENT_TYPE) -> NDArray[Any]:
     """Return a matrix of this width, of finite numbers."""
+    _check_width(rows, width)
+    rows = np.asarray(rows)
+    if rows.dtype.kind != "f":
+        return np.ascontiguousarray(rows, dtype=element_type)
+    with np.errstate(over="ignore"):
+        matrix = np.ascontiguousarray(rows, dtype=element_type)
+    finite = np.isfinite(matrix)
+    if not finite.all():
+        i, j = np.argwhere(~finite)[0].tolist()
+        raise unprocessable("the number is not finite as float32", f"rows[{i}][{j}]")
+    return matrix
+
+
+def _check_width(rows: Rows, width: int) -> None:
+    """Refuse rows that are no matrix of this width."""
     expected = f"this model takes rows of {width:,} numbers"
     if isinstance(rows, pa.Table):
         raise unprocessable(f"{expected}: send lists or npy", "rows")
@@ -387,11 +406,3 @@ def _matrix(rows: Rows, width: int, element_type: Any = ELEMENT_TYPE) -> NDArray
         raise unprocessable(f"{expected} as lists", "rows[0]")
     if rows.shape[1] != width:
         raise unprocessable(f"{expected}, got {rows.shape[1]:,}", "rows[0]")
-    with np.errstate(over="ignore"):
-        matrix = np.ascontiguousarray(rows, dtype=element_type)
-    if matrix is not rows or rows.dtype.kind == "f":
-        finite = np.isfinite(matrix)
-        if not finite.all():
-            i, j = np.argwhere(~finite)[0].tolist()
-            raise unprocessable("the number is not finite as float32", f"rows[{i}][{j}]")
-    return matrix
