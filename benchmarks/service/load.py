@@ -82,10 +82,10 @@ def _service(folder: Path, options: argparse.Namespace, turn: int) -> dict[str, 
 
 def _settled() -> dict[str, Any]:
     """Return the statistics once the requests that wrk has left behind are done."""
-    stats = _stats()
+    stats: dict[str, Any] = {}
     while (latest := _stats()) != stats:
         stats = latest
-        time.sleep(1.0)
+        time.sleep(3.0)
     return stats
 
 

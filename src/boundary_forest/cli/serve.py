@@ -21,7 +21,10 @@ def serve(
     ],
     task: Annotated[
         str | None,
-        typer.Option(help="What a new model does.", metavar="classification|regression|retrieval"),
+        typer.Option(
+            help="What a new model does; classification unless --load says otherwise.",
+            metavar="classification|regression|retrieval",
+        ),
     ] = None,
     load: Annotated[
         Path | None,
@@ -41,24 +44,25 @@ def serve(
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(
-            help="Further name that clients may use for the service, such as a proxy's.",
+            help="Further name of the service, such as a proxy's; may be repeated.",
             metavar="NAME",
         ),
     ] = None,
     max_stored: Annotated[
-        int | None, typer.Option(help="Number of examples a new model stores.", min=1)
+        int | None,
+        typer.Option(help="Most examples that a new model stores; no limit by default.", min=1),
     ] = None,
     max_waiting: Annotated[
-        int, typer.Option(help="Number of predicted rows that wait for labels.", min=1)
+        int, typer.Option(help="Most predicted rows that wait for labels.", min=1)
     ] = Limits.waiting,
     waiting_hours: Annotated[
         float, typer.Option(help="How long predicted rows wait for labels.", min=0)
     ] = Limits.waiting_seconds / 3600,
     max_body: Annotated[
-        int, typer.Option(help="Bytes of a request's body.", min=1)
+        int, typer.Option(help="Most bytes of a request's body.", min=1)
     ] = Limits.body_bytes,
     max_queue: Annotated[
-        int, typer.Option(help="Number of requests that wait to be written.", min=1)
+        int, typer.Option(help="Most requests that wait to be written; one more is a 429.", min=1)
     ] = Limits.queue,
     log_requests: Annotated[
         bool, typer.Option("--log-requests", help="Log every request, not failing ones only.")

@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object per line on standard error. Rows are never in them."""
+"""Structured logs on standard error: JSON lines, or plain ones in a terminal; never rows."""
 
 from __future__ import annotations
 
@@ -28,10 +28,23 @@ class JsonLines(logging.Formatter):
         return json.dumps(found)
 
 
+class PlainLines(JsonLines):
+    """The same for people: time, event, and the fields by name."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        found = json.loads(super().format(record))
+        stamp, level, event = (found.pop(name) for name in ("time", "level", "event"))
+        # JSON escapes what a terminal might obey.
+        fields = [f"{name}={json.dumps(value).strip(chr(34))}" for name, value in found.items()]
+        told = event if level == "info" else f"{level}: {event}"
+        return "  ".join([stamp[11:19], told, *fields])
+
+
 def log_to_stderr() -> None:
-    """Let the service, and uvicorn's errors, be logged as JSON lines."""
+    """Let the service, and uvicorn's errors, be logged: as JSON lines unless a terminal reads."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(PlainLines() if sys.stderr.isatty() else JsonLines())
     for name, level in ((LOGGER, logging.INFO), ("uvicorn.error", logging.ERROR)):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
