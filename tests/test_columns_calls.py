@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from boundary_forest import BoundaryForestClassifier
 from boundary_forest.estimators import training
+from boundary_forest.estimators.columns.reading import read_frame, read_single
 from tests.column_tables import mixed_table
 
 
@@ -102,3 +104,23 @@ def test_small_types_stay_small():
     forest = forest_of().partial_fit(X, y)
     assert forest.fitted.settings.element_type == "float32"
     assert forest.partial_fit(X[:10], y[:10]).predict(X).shape == (50,)
+
+
+def test_single_rows_have_the_features_that_they_have_in_batches():
+    frame, y = mixed_table(300)
+    frame.loc[250:255, "city"] = "Quito"  # never learned
+    y = np.where(frame["visits"].fillna(0) > 40, "maybe", y)
+    forest = BoundaryForestClassifier.for_tables(n_estimators=5, random_state=0)
+    forest.fit(frame[:250], y[:250])
+    encoder, width = forest.fitted.encoder, forest.fitted.settings.n_features
+    names, kinds = forest.feature_names_in_.tolist(), encoder.layout.kinds
+    together = encoder.query_rows(read_frame(frame[250:], kinds, names), width)
+    for i in range(50):
+        row = read_single(frame[250 + i : 251 + i], names, kinds)
+        np.testing.assert_array_equal(encoder.query_rows(row, width)[0], together[i])
+
+
+def test_a_single_row_keeps_integers_that_a_common_type_would_round():
+    frame = pd.DataFrame({"n": [2**53 + 1], "x": [0.5]})
+    with pytest.raises(ValueError, match="exact only up to"):
+        read_single(frame, ["n", "x"], ("number", "number"))

@@ -40,6 +40,18 @@ class CategoryMeans:
         """Return what is known before the first example."""
         return cls({}, np.zeros((N_SPECIAL, 1 + n_slots)))
 
+    def sums_of(self, code: float, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return the number and the label sums of one value's category, zeros if it is unknown."""
+        place = MISSING
+        if code == code:
+            unknown = OTHERS if len(self.places) >= MOST_CATEGORIES else None
+            found = self.places.get(texts[int(code)], unknown)
+            if found is None:
+                return np.zeros(self.sums.shape[1])
+            place = found
+        row: NDArray[np.float64] = self.sums[place]
+        return row
+
     def encoded(
         self, codes: NDArray[np.float64], texts: Sequence[str], priors: NDArray[np.float64]
     ) -> NDArray[np.float64]:
@@ -58,7 +70,7 @@ class CategoryMeans:
         places = _placed(codes, [self.places.get(text, unknown) for text in texts])
         sums = self.sums[places]
         sums[places < 0] = 0.0
-        return _means(sums, priors)
+        return label_means(sums, priors)
 
     def learned(
         self,
@@ -88,7 +100,7 @@ class CategoryMeans:
             place = places[order[start]]
             running = np.add.accumulate(np.concatenate([sums[place][None], added[start:end]]))
             before[order[start:end]], sums[place] = running[:-1], running[-1]
-        return _means(before, priors), replace(known, sums=sums)
+        return label_means(before, priors), replace(known, sums=sums)
 
     def _joined_by(self, codes: NDArray[np.float64], texts: Sequence[str]) -> CategoryMeans:
         """Return the same with rows for new categories, in order of appearance."""
@@ -115,7 +127,8 @@ def _placed(codes: NDArray[np.float64], places: Sequence[int]) -> NDArray[np.int
     return found
 
 
-def _means(sums: NDArray[np.float64], priors: NDArray[np.float64]) -> NDArray[np.float64]:
+def label_means(sums: NDArray[np.float64], priors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return means of labels, each as if one more example had the mean of all labels."""
     means: NDArray[np.float64] = (sums[:, 1:] + priors) / (sums[:, :1] + 1.0)
     return np.where(np.isfinite(means), means, 0.0)  # sums of huge targets may not be
 

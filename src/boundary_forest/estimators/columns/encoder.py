@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from boundary_forest.estimators.columns.category_means import (
     CategoryMeans,
+    label_means,
     loaded_means,
     saved_means,
 )
@@ -310,12 +311,34 @@ class ColumnEncoder:
         X = np.zeros((len(rows), width))
         _put_numbers(layout, self.numbers.filled(values, layout.values[1]), X)
         priors = self.label_sums / max(1, self.n_rows)
+        if len(rows) == 1:
+            self._put_single_means(rows, priors, X[0])
+            return self._rounded(X, rows)
         for column in layout.texts:
             means = self.categories.get(column)
             if means is not None:
                 found = means.encoded(values[:, column], rows.texts.get(column, ()), priors)
                 _put_means(layout, column, found, X)
         return self._rounded(X, rows)
+
+    def _put_single_means(
+        self, rows: RawRows, priors: NDArray[np.float64], x: NDArray[np.float64]
+    ) -> None:
+        """Put the means of all categories of one row: array by array takes five times as long."""
+        columns = [column for column in self.layout.means if column in self.categories]
+        if not columns:
+            return
+        codes = rows.values[0].tolist()
+        sums = np.array(
+            [
+                self.categories[column].sums_of(codes[column], rows.texts.get(column, ()))
+                for column in columns
+            ]
+        )
+        means = label_means(sums, priors)
+        for found, column in zip(means, columns, strict=True):
+            features, slots = self.layout.means[column]
+            x[features] = found[slots]
 
     def _rounded(self, X: NDArray[np.float64], rows: RawRows) -> NDArray[Any]:
         """Return features, of which those that are not given are rounded to the element type."""

@@ -127,7 +127,7 @@ class NumberRelations:
         known: NDArray[np.float64] = np.where(missing, moves, deviations)
         moves = moves[:n] * self.unexplained[:n]  # what the other numbers say is known already
         gaps = [(j, np.flatnonzero(missing[:, j])) for j in range(n) if missing[:, j].any()]
-        for _ in range(N_SWEEPS):
+        for _ in range(min(N_SWEEPS, len(gaps))):  # a lone gap does not depend on itself
             for j, rows in gaps:
                 terms = known[rows, :n].T * self.slopes[j, :n, None]
                 known[rows, j] = np.add.accumulate(terms)[-1] + moves[j]

@@ -5,6 +5,7 @@ pandas, polars and pyarrow are recognised by their methods, so that none of them
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -128,10 +129,14 @@ def read_single(X: Any, names: Sequence[Any], kinds: Sequence[str | None]) -> Ra
     """
     cells: Sequence[Any]
     if hasattr(X, "iloc"):  # pandas
-        if len(X) != 1 or list(X.columns) != names:
+        if len(X) != 1 or X.columns.tolist() != names:
             return None
-        cell = X.iat  # to_numpy takes three times as long where types differ
-        cells = [cell[0, j] for j in range(len(names))]
+        row = None if all(kind == NUMBER for kind in kinds) else X.iloc[0]
+        if row is not None and row.dtype == object:  # to_numpy takes three times as long
+            cells = row.to_list()
+        else:  # a common type of numbers might round integers
+            cell = X.iat
+            cells = [cell[0, j] for j in range(len(names))]
     elif hasattr(X, "get_columns"):  # polars
         if len(X) != 1 or X.columns != names:
             return None
@@ -148,7 +153,9 @@ def read_single(X: Any, names: Sequence[Any], kinds: Sequence[str | None]) -> Ra
     texts: dict[int, tuple[str, ...]] = {}
     for column, (cell, kind) in enumerate(zip(cells, kinds, strict=True)):
         value = np.nan
-        if not is_missing(cell):
+        if kind == NUMBER and isinstance(cell, float) and math.isfinite(cell):
+            value = cell
+        elif not is_missing(cell):
             if kind is None or kind == TEXT:
                 found[column] = kind = kind_of(cell) if kind is None else kind
                 if kind is None or kind_of(cell) is None:
