@@ -201,6 +201,7 @@ def test_rows_in_long_runs_of_one_class_are_warned_of_once(method):
     (warning,) = caught
     assert "changed only 2 times in 300 rows" in str(warning.message)
     assert warning.category is UserWarning
+    assert warning.filename == __file__  # the caller's line, which is what must be changed
 
 
 def test_rows_in_no_such_order_are_not_warned_of():

@@ -23,7 +23,7 @@ from boundary_forest.durable.packing import packed_parts
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.batch import LearningBatch
 from boundary_forest.estimators.checking import n_threads
-from boundary_forest.estimators.errors import JournalError
+from boundary_forest.estimators.errors import JournalError, callers_level
 from boundary_forest.estimators.ids import forget_examples
 from boundary_forest.estimators.progress import shown_erasing
 from boundary_forest.files import save_forest, write_model
@@ -368,7 +368,7 @@ class DurableForest:
                 f"could not save a snapshot ({error}); nothing is lost, and it will be retried "
                 "after the next batch",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=callers_level(),
             )
 
     # Called by the estimator

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from boundary_forest.estimators.errors import callers_level
+
 FEWEST_CHANGES = 50  # expected in random order before a warning is given
 SUSPICIOUS = 0.02  # of them: fewer changes are those of a stream that was sorted
 LONGEST = 20_000  # rows after which nobody looks any more
@@ -54,6 +56,6 @@ class ClassRuns:
                 "that learns rows sorted by class predicts badly. Shuffle them first, or call "
                 "fit(), which shuffles",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=callers_level(),
             )
             self._n = LONGEST + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from numbers import Integral
 from typing import Any, NoReturn
@@ -18,6 +19,17 @@ def raise_naming(parameter: str, error: Exception) -> NoReturn:
         raise error
     raised = ValueError if isinstance(error, ValueError) else TypeError
     raise raised(f"{parameter} cannot be used: {error}") from error
+
+
+def callers_level() -> int:
+    """Return the ``stacklevel`` by which a warning names the line that called this package."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None:
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        if package not in (__name__.partition(".")[0], "contextlib"):
+            break
+        frame, level = frame.f_back, level + 1
+    return max(1, level)
 
 
 def plain(value: Any) -> Any:

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.engine_constants import GRAPH
+from boundary_forest.estimators.errors import callers_level
 from boundary_forest.estimators.fitted import Fitted, Forest
 from boundary_forest.estimators.forest_settings import ForestSettings
 from boundary_forest.estimators.ids import forget_examples
@@ -322,7 +323,7 @@ class ClusterMixin(BaseBoundaryForest):
                     f"could not save a snapshot ({error}); nothing is lost, and it will be "
                     "retried after the next batch",
                     RuntimeWarning,
-                    stacklevel=3,
+                    stacklevel=callers_level(),
                 )
         return result
 
