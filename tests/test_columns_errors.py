@@ -83,3 +83,14 @@ def test_a_refused_batch_changes_nothing(fitted):
     with pytest.raises(TypeError):
         fitted.partial_fit(bad, y)
     assert fitted.fingerprint() == before
+
+
+def test_a_row_as_a_series_and_a_lazy_frame_are_refused_with_what_to_pass():
+    frame, y = mixed_table(40)
+    forest = BoundaryForestClassifier.for_tables(n_estimators=3, random_state=0).fit(frame, y)
+    with pytest.raises(ValueError, match=r"X is a Series.*\[X.to_dict\(\)\]"):
+        forest.predict(frame.iloc[0])
+    assert forest.predict([frame.iloc[0].to_dict()]) == forest.predict(frame[:1])
+    polars = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match=r"pass X.collect\(\)"):
+        forest.predict(polars.from_pandas(frame).lazy())

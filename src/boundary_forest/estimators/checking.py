@@ -97,6 +97,7 @@ def checked_rows(
         known = () if names is None else names.tolist()
         dicts = read_dicts(X, known, kinds, grows=learning)
         return dicts, _text_names(dicts.names)
+    _check_table(X)
     X = _in_order(X, names)
     try:
         X = sound_sparse(X).toarray() if is_sparse(X) else as_matrix(X)
@@ -122,6 +123,17 @@ def _numbers(draft: Any, X: Any, *, reset: bool) -> NDArray[Any]:
     if not np.isnan(checked).any():
         check_exact(X, checked)
     return checked
+
+
+def _check_table(X: Any) -> None:
+    """Raise if X is a single row of a frame, or a frame whose rows were not computed yet."""
+    if hasattr(X, "collect") and not hasattr(X, "get_columns"):
+        raise TypeError("X is a LazyFrame, whose rows were not computed yet: pass X.collect()")
+    if hasattr(X, "to_frame") and getattr(getattr(X, "dtype", None), "kind", "") == "O":
+        raise ValueError(
+            "X is a Series, but must be 2D: for one row pass a frame of one row, such as "
+            "frame[i : i + 1], or a list with one dict, [X.to_dict()]"
+        )
 
 
 def _check_size(n_rows: int, n_columns: int) -> None:

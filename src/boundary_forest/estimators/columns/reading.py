@@ -141,7 +141,7 @@ def read_single(X: Any, names: Sequence[Any], kinds: Sequence[str | None]) -> Ra
         if len(X) != 1 or X.columns != names:
             return None
         cells = X.row(0)
-    elif hasattr(X, "schema"):  # pyarrow
+    elif hasattr(X, "num_columns"):  # pyarrow
         if len(X) != 1 or X.schema.names != names:
             return None
         cells = [column[0].as_py() for column in X.columns]
