@@ -107,6 +107,7 @@ def test_a_stream_moves_the_charts_and_a_row_is_explained(browser, tmp_path):
             page.click("#more-rows")
             page.click("#picks .pick")
             page.wait_for_selector("#explained .drawn .picture")
+            assert page.text_content("#inspected").startswith("prediction ")
             assert page.locator("#explained h3").first.text_content() == "The answer"
             page.click("#explained summary")
             assert page.locator("#explained .path").count() > 10

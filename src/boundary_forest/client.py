@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _RETRIED = (429, 502, 503, 504)
-_LONGEST_PAUSE = 5.0  # seconds
+_LONGEST_PAUSE = 2.0  # seconds between two attempts
+_LONGEST_WAIT = 30.0  # seconds, if the service or a proxy says when to retry
 _TARGET, _ID = "__target__", "__id__"  # columns of an Arrow table
 
 
@@ -252,7 +253,7 @@ class Client:
 
 
 def _seconds(header: str | None) -> float:
-    return min(float(header), _LONGEST_PAUSE) if header and header.isdecimal() else 0.0
+    return min(float(header), _LONGEST_WAIT) if header and header.isdecimal() else 0.0
 
 
 def _refuse(response: httpx.Response) -> NoReturn:

@@ -126,6 +126,7 @@ async function explain() {
   try {
     const found = await request("page/explain", { rows: [typed] });
     byId("explained").replaceChildren(drawAnswer(found), drawExamples(found), drawPaths(found));
+    byId("inspected").textContent = `${found.title} ${found.answer}; the explanation follows`; // for screen readers
   } catch (problem) {
     if (problem.status === 401) begin();
     else error.textContent = problem.message;
@@ -156,6 +157,7 @@ async function showPicks() {
 function clearInspector() {
   byId("picks").replaceChildren();
   byId("explained").replaceChildren();
+  byId("inspected").textContent = "";
   byId("row").value = "";
 }
 
