@@ -206,7 +206,7 @@ class Client:
         return self._response("GET", f"/v1/snapshot/{name}").content
 
     def is_ready(self) -> bool:
-        """Return whether the service answers and can learn; it is asked once."""
+        """Return whether the service answers and can learn, by one request."""
         try:
             return self._http.get("/v2/health/ready").status_code == 200
         except httpx.TransportError:

@@ -92,7 +92,7 @@ class BoundaryForestClassifier(
         What X may contain. None: numbers. "auto": columns of numbers, text, categories, booleans
         and dates, in a frame of pandas, polars or pyarrow, an array, or a list of dicts, with
         missing values anywhere. What is known about columns is learned from the stream; new
-        categories may appear at any time. See the guide.
+        categories may appear at any time. See the guide on frames.
     verbose : int or bool, default=0
         Whether ``fit`` and ``partial_fit`` print every few seconds how many rows were learned and
         how long the rest will take. It acts at once, like ``n_jobs``, and changes no forest.

@@ -154,7 +154,7 @@ class BoundaryForestEngine(RiverForest, BaseNN):
 
         :func:`boundary_forest.load` returns a :class:`boundary_forest.BoundaryForestNeighbors`,
         whose neighbours are the numbers in which items were appended: what else there is of them is
-        to be kept beside it. To get the engine back with all items, pickle it.
+        to be kept with it. To get the engine back with all items, pickle it.
 
         Parameters
         ----------
