@@ -34,7 +34,7 @@ MOST_ONE_HOT = 400
 LEAST_ERROR = 0.1  # in %; added, so that no table decides because it has nearly no errors
 OURS, BOOSTING, IMPUTED = "for_tables()", "HistGradientBoosting", "imputed, one-hot"
 MOST_RATIO = {AT_RANDOM: 1.08, HIGH: 1.10}  # of the geometric mean, to the better of the others
-MOST_ROW_TIME = 2.5  # times that of as many numbers, for one row of mixed columns
+MOST_ROW_TIME = 3.0  # times that of as many numbers, for one row of mixed columns
 
 
 def learners(seed: int, *, regression: bool) -> dict[str, Any]:

@@ -6,6 +6,7 @@ A missing value counts as what is expected of it given the other numbers of its 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -148,7 +149,30 @@ class NumberColumns:
 
     def filled(self, values: NDArray[Any], columns: NDArray[np.int64]) -> NDArray[Any]:
         """Return values of rows that are not learned, in which none is missing."""
+        if len(values) == 1:
+            return self._filled_row(values, columns.tolist())
         return self._filled(values, columns, self.means)
+
+    def _filled_row(self, values: NDArray[Any], columns: list[int]) -> NDArray[Any]:
+        """Return the same of one row, by plain numbers: numpy takes several times as long."""
+        row = values[0].tolist()
+        gaps = [i for i, column in enumerate(columns) if not math.isfinite(row[column])]
+        if not gaps:
+            return values
+        means, moves = self._centres
+        deviations = [row[column] - means[column] for column in columns]
+        expected = self.relations.expected_row(
+            deviations, gaps, [moves[column] for column in columns]
+        )
+        filled = values.copy()
+        for i in gaps:
+            fill = means[columns[i]] + expected[i]
+            filled[0, columns[i]] = fill if math.isfinite(fill) else 0.0
+        return filled
+
+    @cached_property
+    def _centres(self) -> tuple[list[float], list[float]]:
+        return self.means.tolist(), self.moves.tolist()
 
     def _filled(
         self, values: NDArray[Any], columns: NDArray[np.int64], means: NDArray[np.float64]

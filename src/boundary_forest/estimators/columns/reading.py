@@ -131,12 +131,8 @@ def read_single(X: Any, names: Sequence[Any], kinds: Sequence[str | None]) -> Ra
     if hasattr(X, "iloc"):  # pandas
         if len(X) != 1 or X.columns.tolist() != names:
             return None
-        row = None if all(kind == NUMBER for kind in kinds) else X.iloc[0]
-        if row is not None and row.dtype == object:  # to_numpy takes three times as long
-            cells = row.to_list()
-        else:  # a common type of numbers might round integers
-            cell = X.iat
-            cells = [cell[0, j] for j in range(len(names))]
+        cell = X.iat  # to_numpy takes three times as long where types differ, iloc a third more
+        cells = [cell[0, j] for j in range(len(names))]
     elif hasattr(X, "get_columns"):  # polars
         if len(X) != 1 or X.columns != names:
             return None
