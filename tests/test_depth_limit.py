@@ -84,7 +84,7 @@ def comparisons(forest, order, n):
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_rows_in_any_order_cost_little_more_than_n_log_n(setting, order):
-    """Seen: 3.7 to 5.3 times as many comparisons for 4 times the rows; chains take 16 times."""
+    """Seen: 3.8 to 5.3 times as many comparisons for 4 times the rows; chains take 16 times."""
     few, many = (comparisons(SETTINGS[setting](n_estimators=4), order, n) for n in (8000, 32000))
     assert many < 6 * few
 
@@ -164,9 +164,9 @@ def test_targets_in_order_cost_little_more_than_n_log_n():
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_an_index_of_rows_in_any_order_costs_little_more_than_n_log_n(order):
-    """Seen: 5.2 to 6.5 times as many comparisons for 4 times the rows; chains take 16 times."""
+    """Seen: 5.3 to 5.5 times as many comparisons for 4 times the rows; chains take 16 times."""
     few, many = (comparisons(index(n_estimators=4), order, n) for n in (4000, 16000))
-    assert many < 7 * few
+    assert many < 5.8 * few
 
 
 def test_the_papers_index_has_no_limit():

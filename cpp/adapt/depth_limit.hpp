@@ -3,11 +3,12 @@
 //
 // Rows that arrive in order, as sorted ones or a geometric approach to a point, make a tree a chain: learning N
 // of them costs N^2. So trees are looked at now and then. If one of the latest nodes is too deep, the nodes
-// around it are learned again, in a random order of the tree's own (forest/replacement.cpp): as many as a tree
-// learns of n arrivals, n being the largest power of two that divides their number. So a node is learned again
-// about once for each power of two, whatever the data are, and the whole tree at times. Depths in ordinary data
-// are far below the limit: at most 14 in trees of 5,000 nodes that learn weights, 33 in those of 20,000 of an
-// index, and 123 in one of 100,000 rows of covtype in their own order, where the limit is 200.
+// around it are learned again, from the node above them on and in a random order of the tree's own
+// (forest/replacement.cpp): as many as a tree learns of n arrivals, n being the largest power of two that
+// divides their number. So a node is learned again about once for each power of two, whatever the data are, and
+// the whole tree at times. Depths in ordinary data are far below the limit: at most 14 in trees of 5,000 nodes
+// that learn weights, 33 in those of 20,000 of an index, and 123 in one of 100,000 rows of covtype in their own
+// order, where the limit is 200.
 //
 // A tree is looked at every `period` arrivals, an eighth to a quarter of all, so that large blocks stay whole;
 // but every `depth_period` while its latest nodes are not in order of arrival, as some of them were learned

@@ -46,19 +46,18 @@ LearnerTree Grower::make_tree(std::uint32_t place, std::uint32_t generation,
 }
 
 void Grower::grow(std::span<LearnerTree> trees, const QueryRows& examples, double epsilon,
-                  const Run& run,
-                  const std::function<std::vector<std::uint32_t>(std::size_t i)>& order) const {
+                  const Run& run, const std::function<Shown(std::size_t i)>& shown) const {
   const BlockPrefilters prefilters(examples, setup_.plain, trees,
                                    [](const LearnerTree& one) { return one.tree.get(); });
   parallel_for(trees.size(), setup_.n_learning_threads(run), [&](std::size_t i) {
-    grow_tree(trees[i], examples, order(i), epsilon, prefilters.of(*trees[i].tree), run);
+    grow_tree(trees[i], examples, shown(i), epsilon, prefilters.of(*trees[i].tree), run);
   });
 }
 
-void Grower::grow_tree(LearnerTree& grown, const QueryRows& examples,
-                       std::span<const std::uint32_t> order, double epsilon,
-                       const Prefilter* prefilter, const Run& run) const {
+void Grower::grow_tree(LearnerTree& grown, const QueryRows& examples, const Shown& shown,
+                       double epsilon, const Prefilter* prefilter, const Run& run) const {
   BoundaryTree& tree = *grown.tree;
+  const std::span<const std::uint32_t> order = shown.order;
   const std::vector<double> epsilons(prefilter != nullptr ? examples.size() : 0, epsilon);
   std::size_t seen = 0;
   if (tree.size() == 0) tree.plant(examples.slot(order[seen++]));
@@ -68,11 +67,12 @@ void Grower::grow_tree(LearnerTree& grown, const QueryRows& examples,
     const std::span<const std::uint32_t> block = order.subspan(seen, n);
     if (prefilter != nullptr)
       BlockDescent(examples, *prefilter)
-          .train(tree, block, {seen, BlockDescent::Clock::Pace::rows}, epsilons.data(), grown.cost,
-                 [](std::size_t, const Leaf&) { return true; });
+          .train(
+              tree, block, {seen, BlockDescent::Clock::Pace::rows}, epsilons.data(), grown.cost,
+              [](std::size_t, const Leaf&) { return true; }, shown.start);
     else
       for (std::size_t j = 0; j < n; ++j)
-        tree.BTTrain(examples, block[j], seen + j, epsilon, grown.cost);
+        tree.BTTrain(examples, block[j], seen + j, epsilon, grown.cost, shown.start);
     seen += n;
     run.between_blocks();
   }

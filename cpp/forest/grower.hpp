@@ -38,10 +38,16 @@ class Grower {
   LearnerTree make_tree(std::uint32_t place, std::uint32_t generation,
                         std::shared_ptr<const TreeSettings> settings) const;
 
-  // Tree i learns the examples that order(i) gives by number, in that order; if it is empty, the first
-  // becomes its root. Trees are spread over threads.
+  // What a tree is shown: examples by number, and where their descents begin.
+  struct Shown {
+    std::vector<std::uint32_t> order;
+    NodeId start = 0;
+  };
+
+  // Tree i learns what shown(i) gives, in that order; if it is empty, the first becomes its root. Trees are
+  // spread over threads.
   void grow(std::span<LearnerTree> trees, const QueryRows& examples, double epsilon, const Run& run,
-            const std::function<std::vector<std::uint32_t>(std::size_t i)>& order) const;
+            const std::function<Shown(std::size_t i)>& shown) const;
 
   // The order in which a tree is shown some of the slots, given by number: by hash64(seed, place,
   // generation, arrival).
@@ -49,8 +55,8 @@ class Grower {
                                        std::span<const std::uint32_t> shown) const;
 
  private:
-  void grow_tree(LearnerTree& tree, const QueryRows& examples, std::span<const std::uint32_t> order,
-                 double epsilon, const Prefilter* prefilter, const Run& run) const;
+  void grow_tree(LearnerTree& tree, const QueryRows& examples, const Shown& shown, double epsilon,
+                 const Prefilter* prefilter, const Run& run) const;
 
   const Setup& setup_;
   ExampleStore& store_;

@@ -262,7 +262,7 @@ void Learner::learn_offline(const LearningRows& rows, const Run& run) {
                    const std::uint32_t root = order[0];
                    std::erase_if(order, [&](std::uint32_t y) { return !params.learns(place, y); });
                    if (order.empty()) order.push_back(root);
-                   return order;
+                   return Grower::Shown{std::move(order)};
                  });
     draft_.close_block(first);
     if (!params.is_part()) replacement_.keep_below_max_stored(run);

@@ -19,13 +19,15 @@ struct Remainder {
   std::size_t i;  // number of the tree
   std::vector<Slot> examples;
   std::vector<NodeId> parents;
+  std::vector<Slot> dropped;  // by each node that does not stay
   std::vector<Slot> again;
+  NodeId start = 0;  // where these descend from
 
   // Without the examples that are forgotten, by slot. Others that stood below them are learned again in order
   // of arrival; in a forest that is searched as a graph, in an order of the tree's own, as trees that differ
   // make the better graph.
   Remainder(std::size_t i, const BoundaryTree& tree, std::span<const char> forgotten);
-  // With all that stands at `top` and below learned again, in an order of the tree's own.
+  // With all that stands at `top` and below learned again, from the node above on, in an order of the tree's own.
   Remainder(std::size_t i, const BoundaryTree& tree, NodeId top);
 
  private:

@@ -30,7 +30,7 @@ void Replacement::regrow(std::span<const Regrowth> trees, const Run& run) {
                             draft_.progress().adaptation.settings);
       tree.answering = wanted.answering;
       grower_.grow({&tree, 1}, QueryRows(draft_.store(), slots), draft_.epsilon(), run,
-                   [&](std::size_t) { return order; });
+                   [&](std::size_t) { return Grower::Shown{order}; });
       const std::size_t i = draft_.trees().find(wanted.place, wanted.answering);
       if (i == draft_.trees().size())
         draft_.trees().add(std::move(tree));
@@ -83,7 +83,7 @@ void Replacement::grow_successors(Arrival step, const Run& run, Slot staged) {
       for (std::uint32_t j = 0; j < slots.size(); ++j)
         if (params.learns(tree.place(), store.arrival(slots[j]))) learned.push_back(j);
       if (learned.empty()) learned.push_back(0);
-      return grower_.own_order(tree, slots, learned);
+      return Grower::Shown{grower_.own_order(tree, slots, learned)};
     });
   }
   TreeSet& trees = draft_.trees();
@@ -156,11 +156,15 @@ NodeId Replacement::chain_top(const BoundaryTree& tree) const {
     }
   }
   if (top == nothing) return nothing;
-  std::vector<NodeId> n_nodes(tree.size(), 1);  // at each node and below
-  for (NodeId v = tree.size(); v-- > 1;) n_nodes[tree.parent(v)] += n_nodes[v];
+  // Counted from the last node back, as far as needed: all that stands below a node came after it.
   const Arrival most = decisions_.depth_limit().most_regrown(seen);
-  const auto is_small = [&](NodeId v) { return v != nothing && n_nodes[v] <= most; };
-  while (is_small(tree.parent(top))) top = tree.parent(top);
+  std::vector<NodeId> n_nodes(tree.size(), 1);  // at each node and below
+  for (NodeId v = tree.size(), above = tree.parent(top); above != nothing;
+       above = tree.parent(top)) {
+    for (; v > above + 1; --v) n_nodes[tree.parent(v - 1)] += n_nodes[v - 1];
+    if (n_nodes[above] > most) break;
+    top = above;
+  }
   return top;
 }
 
@@ -209,8 +213,9 @@ void Replacement::cut(std::size_t i, const Run& run) {
   std::iota(all.begin(), all.end(), 0);
   LearnerTree tree =
       grower_.make_tree(old.place(), draft_.trees().next_generation(old.place()), old.settings());
-  grower_.grow({&tree, 1}, QueryRows(store, slots), draft_.epsilon(), run,
-               [&](std::size_t) { return grower_.own_order(*tree.tree, slots, all); });
+  grower_.grow({&tree, 1}, QueryRows(store, slots), draft_.epsilon(), run, [&](std::size_t) {
+    return Grower::Shown{grower_.own_order(*tree.tree, slots, all)};
+  });
   draft_.trees().replace(i, std::move(tree));
   draft_.close_block(store.size());
 }

@@ -19,22 +19,23 @@ bool plain_path() {
 }
 
 void BlockDescent::descend(const BoundaryTree& tree, std::span<const std::uint32_t> rows,
-                           const Clock& clock, NodeId n_nodes, Counts& counts) {
+                           const Clock& clock, NodeId n_nodes, Counts& counts, NodeId start) {
   clock_ = clock;
+  start_ = start;
   n_nodes_ = n_nodes;
   const auto m = static_cast<std::uint32_t>(rows.size());
   order_.resize(m);
   std::iota(order_.begin(), order_.end(), 0);
 
-  const Slot root = tree.example(0);
-  const std::byte* root_row = tree.store().row(root);
+  const Slot first = tree.example(start);
+  const std::byte* first_row = tree.store().row(first);
   bounds_.assign(m, std::numeric_limits<double>::infinity());
   closest_.resize(m);
-  counts.evaluations += prefilter_.filter(rows, {&root_row, 1}, bounds_, workspace_, closest_);
+  counts.evaluations += prefilter_.filter(rows, {&first_row, 1}, bounds_, workspace_, closest_);
   endings_.resize(m);
-  for (std::uint32_t j = 0; j < m; ++j) endings_[j] = {0, {root, bounds_[j]}, 1};
+  for (std::uint32_t j = 0; j < m; ++j) endings_[j] = {start, {first, bounds_[j]}, 1};
 
-  waiting_.assign(1, {0, 0, m});
+  waiting_.assign(1, {start, 0, m});
   const bool by_level = tree.store().has_short_rows();
   for (std::size_t next = 0; next < waiting_.size();) {
     Group group;
@@ -165,8 +166,7 @@ void BlockDescent::replay(const BoundaryTree& tree, std::uint32_t row, std::uint
     if (changed_[v]) way_.push_back({v, next});
   const auto go_on_from = [&](NodeId v, const Leaf& at_v) {
     std::uint64_t compared = 1;
-    for (NodeId w = tree.parent(v); w != nothing; w = tree.parent(w))
-      compared += tree.n_children(w);
+    for (NodeId w = v; w != start_; w = tree.parent(w)) compared += tree.n_children(tree.parent(w));
     Counts cost;
     std::tie(ending.node, ending.at) =
         tree.descend(v, at_v, {block_, row, seen, tree.size()}, cost);

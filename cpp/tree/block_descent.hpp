@@ -48,9 +48,9 @@ class BlockDescent {
   };
 
   // BTQuery for these rows of the block, among the first n_nodes nodes of the tree: endings()[j]
-  // becomes what it returns for rows[j].
+  // becomes what it returns for rows[j]. They start at the root, or at another node.
   void descend(const BoundaryTree& tree, std::span<const std::uint32_t> rows, const Clock& clock,
-               NodeId n_nodes, Counts& counts);
+               NodeId n_nodes, Counts& counts, NodeId start = 0);
 
   struct Ending {
     NodeId node;
@@ -64,10 +64,10 @@ class BlockDescent {
   // false, that is all.
   template <class Learns>
   void train(BoundaryTree& tree, std::span<const std::uint32_t> rows, const Clock& clock,
-             const double* epsilon, Counts& counts, Learns&& learns) {
+             const double* epsilon, Counts& counts, Learns&& learns, NodeId start = 0) {
     const NodeId n_before = tree.size();
     Counts descended;
-    descend(tree, rows, clock, n_before, descended);
+    descend(tree, rows, clock, n_before, descended, start);
     counts.evaluations += descended.evaluations;
     changed_.assign(n_before, 0);
     for (std::size_t j = 0; j < rows.size(); ++j) {
@@ -104,6 +104,7 @@ class BlockDescent {
   const QueryRows& block_;
   const Prefilter& prefilter_;
   Clock clock_ = {};
+  NodeId start_ = 0;  // where descents begin
   NodeId n_nodes_ = 0;
   std::vector<Ending> endings_;
 

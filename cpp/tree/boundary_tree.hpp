@@ -69,14 +69,15 @@ class BoundaryTree {
         nodes_(node_chunk_log2, 1, 2),
         lists_(params.k) {}
 
-  // `observe` sees every example compared; `counts` gains what the descent cost.
+  // `observe` sees every example compared; `counts` gains what the descent cost. It starts at the root, or,
+  // where part of a tree is made again, at the node above.
   template <class Observe = Unobserved>
-  std::pair<NodeId, Leaf> BTQuery(const Query& query, Counts& counts,
-                                  Observe&& observe = {}) const {
-    const Leaf at_root = leaf(0, query.y());
-    observe(at_root.example, at_root.reduced);
+  std::pair<NodeId, Leaf> BTQuery(const Query& query, Counts& counts, Observe&& observe = {},
+                                  NodeId start = 0) const {
+    const Leaf at_start = leaf(start, query.y());
+    observe(at_start.example, at_start.reduced);
     counts += {1, 1};
-    return descend(0, at_root, query, counts, observe);
+    return descend(start, at_start, query, counts, observe);
   }
 
   // BTQuery from node v on, which is at `at_v`.
@@ -108,8 +109,8 @@ class BoundaryTree {
 
   // Learns example i of `examples`, after `seen` others. Returns what the tree would have answered.
   Leaf BTTrain(const QueryRows& examples, std::size_t i, std::uint64_t seen, double epsilon,
-               Counts& counts) {
-    const auto [v_min, at] = BTQuery({examples, i, seen, size_}, counts);
+               Counts& counts, NodeId start = 0) {
+    const auto [v_min, at] = BTQuery({examples, i, seen, size_}, counts, Unobserved{}, start);
     learn(examples.slot(i), v_min, epsilon);
     return at;
   }

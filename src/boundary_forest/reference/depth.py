@@ -2,8 +2,8 @@
 
 A tree is looked at every ``period`` arrivals; and every 512 while its latest nodes are not in order
 of arrival, as some of them were learned again. If the deepest of the latest is too deep, nodes
-around it are learned again: as many as a tree learns of n arrivals, the largest power of two that
-divides their number.
+around it are learned again, from the node above them on: as many as a tree learns of n arrivals,
+the largest power of two that divides their number.
 
 >>> most_regrown(512, 1.0), most_regrown(6144, 0.3), period(6144)
 (512, 614, 1024)

@@ -93,8 +93,8 @@ class BoundaryTree:
         """What begins the hash that settles ties."""
         return (self.place, self.generation) if self.generation else (self.place,)
 
-    def BTQuery(self, y: Row, seen: int) -> Node:
-        v = self.nodes[0]
+    def BTQuery(self, y: Row, seen: int, start: Node | None = None) -> Node:
+        v = start or self.nodes[0]
         self.forest.comparisons += 1
         while True:
             A_v = v.children + ([v] if len(v.children) < self.forest.k else [])
@@ -104,8 +104,10 @@ class BoundaryTree:
                 return v
             v = v_min
 
-    def BTTrain(self, y: Row, c: Row, arrival: int, seen: int, epsilon: float) -> Node:
-        v_min = self.BTQuery(y, seen)
+    def BTTrain(
+        self, y: Row, c: Row, arrival: int, seen: int, epsilon: float, start: Node | None = None
+    ) -> Node:
+        v_min = self.BTQuery(y, seen, start)
         if self.forest.d_c(c, v_min.c) > epsilon:
             self.add(Node(y, c, arrival, v_min))
         return v_min
@@ -329,13 +331,21 @@ class BoundaryForest:
         return tree
 
     def show(
-        self, tree: BoundaryTree, order: list[int], examples: Examples, n_known: int = 0
+        self,
+        tree: BoundaryTree,
+        order: list[int],
+        examples: Examples,
+        n_known: int = 0,
+        start: Node | None = None,
     ) -> None:
-        """Let a tree learn stored examples in this order, but for the first n_known."""
+        """Let a tree learn stored examples in this order, but for the first n_known.
+
+        They descend from `start`.
+        """
         epsilon = self.threshold(self.seen)
         for seen, j in enumerate(order[n_known:], start=n_known):
             x, c = examples[j]
-            tree.BTTrain(x, c, j, seen, epsilon)
+            tree.BTTrain(x, c, j, seen, epsilon, start)
 
     @property
     def stored(self) -> dict[int, tuple[Row, Row]]:
@@ -397,16 +407,21 @@ class BoundaryForest:
             v.children = [w for w in v.children if w in kept]
         return [v for v in before if v not in kept]
 
-    def show_again(self, tree: BoundaryTree, order: list[int], examples: Examples) -> None:
+    def show_again(
+        self, tree: BoundaryTree, order: list[int], examples: Examples, start: Node | None = None
+    ) -> None:
         """Let what is left of a tree learn these; the first is the root if nothing is."""
         n_known = 0
         if not tree.nodes:
             x, c = examples[order[0]]
             tree.nodes, n_known = [Node(x, c, order[0])], 1
-        self.show(tree, order, examples, n_known)
+        self.show(tree, order, examples, n_known, start)
 
     def keep_shallow(self) -> None:
-        """Where a tree has become a chain, its nodes again, in an order of the tree's own."""
+        """Where a tree has become a chain, its nodes again, in an order of the tree's own.
+
+        They descend from the node above the chain.
+        """
         replays = self.reservoir is not None and self.reservoir.replays
         for tree in self.all_trees if self.limits_depth else []:
             chain = set()
@@ -414,11 +429,11 @@ class BoundaryForest:
                 chain = chain_below(tree.nodes, self.seen, self.max_samples, replays=replays)
             if chain:
                 self.n_regrown += 1
+                top = next(v for v in tree.nodes if v in chain)
                 again = {v.arrival: (v.x, v.c) for v in self.split(tree, chain)}
                 i, g = tree.place, tree.generation
-                self.show_again(
-                    tree, sorted(again, key=lambda a: (hash64(self.seed, i, g, a), a)), again
-                )
+                order = sorted(again, key=lambda a: (hash64(self.seed, i, g, a), a))
+                self.show_again(tree, order, again, top.parent)
 
     # What the forest decides for itself, at 125 * 2^j arrivals
 
