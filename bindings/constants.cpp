@@ -96,6 +96,7 @@ void bind_constants(nb::module_& m) {
 
   m.attr("MOST_LINEAR_FEATURES") = LinearModel::most_features;
   m.attr("MOST_LINEAR_OUTPUTS") = LinearModel::most_outputs;
+  m.attr("MOST_TERMS") = Terms::most;
   m.attr("FIRST_DECISION") = Schedule::first_doubling;
   m.attr("PERIOD") = Schedule::period;
   m.attr("GROWING_STEPS") = Schedule::growing_steps;

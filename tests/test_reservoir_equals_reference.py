@@ -38,7 +38,7 @@ def sorted_rows(rng, n_classes, *, on_grid):
 def assert_same(forest, oracle):
     assert_same_trees(forest, oracle)
     if oracle.mixture is not None:
-        assert_same_mixture(forest, oracle, 3)
+        assert_same_mixture(forest, oracle)
     state = forest.snapshot().state()
     assert state["replays"] == oracle.reservoir.replays
     assert state["reservoir_arrivals"].tolist() == sorted(a for _, a in oracle.reservoir.keys)

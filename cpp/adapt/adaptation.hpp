@@ -69,6 +69,10 @@ class Schedule {
     return tries_votes_ && !forgets_ && seen == trial_of(doubling_after(seen));
   }
   bool is_middle_of_trial(Arrival seen) const { return mixes_ && seen == middle_of_trial(seen); }
+  // Whether the models over all rows are solved between two decisions: at quarters of the way.
+  bool solves_models(Arrival seen) const {
+    return mixes_ && seen > 0 && seen == quarter_after(seen - 1);
+  }
   // Whether votes are judged at every arrival.
   bool judges() const { return tries_votes_ && forgets_; }
 
@@ -88,6 +92,7 @@ class Schedule {
     Arrival end = doubling;
     if (tries_votes_ && !forgets_ && seen < trial_of(doubling)) end = trial_of(doubling);
     if (mixes_ && seen < middle_of_trial(seen)) end = std::min(end, middle_of_trial(seen));
+    if (mixes_) end = std::min(end, quarter_after(seen));
     if (learns_weights_ && forgets_) end = std::min(end, (seen / period + 1) * period);
     if (const Arrival gap = growing_gap(seen); gap > 0) {
       const Arrival step = (seen - doubling / 2) / gap + 1;
@@ -114,6 +119,14 @@ class Schedule {
   Arrival middle_of_trial(Arrival seen) const {
     const Arrival doubling = doubling_after(seen);
     return doubling - (doubling - trial_of(doubling)) / 2;
+  }
+
+  // The next quarter of the way from a doubling to the next, or the next doubling.
+  Arrival quarter_after(Arrival seen) const {
+    const Arrival doubling = doubling_after(seen);
+    Arrival quarter = doubling / 2;
+    for (Arrival k = 1; k < 4 && quarter <= seen; ++k) quarter = doubling / 2 + doubling / 8 * k;
+    return quarter <= seen ? doubling : quarter;
   }
 
   // Arrivals from step to step, a 256th of those before the last doubling, but so few that the steps are

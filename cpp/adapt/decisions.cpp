@@ -45,6 +45,7 @@ void Decisions::decide(Arrival seen, const Spread& spread, std::span<const Learn
   if (schedule_.is_middle_of_trial(seen)) adaptation.mixture.look_ahead();
   if (params_.mixes() && schedule_.begins_trial(seen))
     adaptation.mixture.begin_trial(spread, params_.estimator == Estimator::shepard_vote);
+  if (schedule_.solves_models(seen)) adaptation.mixture.solve_again();
   if (const Arrival n_rows = schedule_.weights_from(seen); n_rows > 0)
     learn_weights(seen, n_rows, trees, store, n_threads, adaptation);
 }

@@ -51,16 +51,37 @@ inline void add_outer_products(const double* rows, std::size_t n_rows, std::size
   }
 }
 
-// A becomes U with A = U' U. Returns whether A was positive definite, as far as doubles can tell.
+// Turns row j of A into that of U, and takes it from the rows after it, before `end`. Returns whether A can
+// still be positive definite.
+inline bool eliminate(double* A, std::size_t size, std::size_t j, std::size_t end) {
+  double* u = A + j * size;
+  if (!(u[j] > 0.0) || !std::isfinite(u[j])) return false;
+  u[j] = std::sqrt(u[j]);
+  for (std::size_t k = j + 1; k < size; ++k) u[k] /= u[j];
+  for (std::size_t k = j + 1; k < end; ++k) add_multiple(A + k * size + k, -u[k], u + k, size - k);
+  return true;
+}
+
+// A becomes U with A = U' U. Returns whether A was positive definite, as far as doubles can tell. Four rows
+// at a time, so that an element of the rows after them is read and written once for them.
 inline bool cholesky(double* A, std::size_t size) {
-  for (std::size_t j = 0; j < size; ++j) {
-    double* u = A + j * size;
-    if (!(u[j] > 0.0) || !std::isfinite(u[j])) return false;
-    u[j] = std::sqrt(u[j]);
-    for (std::size_t k = j + 1; k < size; ++k) u[k] /= u[j];
-    for (std::size_t k = j + 1; k < size; ++k)
-      add_multiple(A + k * size + k, -u[k], u + k, size - k);
+  std::size_t j = 0;
+  for (; j + 4 < size; j += 4) {
+    for (std::size_t p = j; p < j + 4; ++p)
+      if (!eliminate(A, size, p, j + 4)) return false;
+    const double* __restrict a = A + j * size;
+    const double* __restrict b = a + size;
+    const double* __restrict c = b + size;
+    const double* __restrict d = c + size;
+    for (std::size_t k = j + 4; k < size; ++k) {
+      double* __restrict row = A + k * size;
+      const double ak = a[k], bk = b[k], ck = c[k], dk = d[k];
+      for (std::size_t l = k; l < size; ++l)
+        row[l] = (((row[l] - ak * a[l]) - bk * b[l]) - ck * c[l]) - dk * d[l];
+    }
   }
+  for (; j < size; ++j)
+    if (!eliminate(A, size, j, size)) return false;
   return true;
 }
 

@@ -174,7 +174,7 @@ void Deletion::uncount(std::span<const char> forgotten, std::span<const Arrival>
     to_doubles({of.row, store.element_type()}, row.size(), row.data());
     mixture.add_row(row, of.label, setup_.votes(), -1.0);
   }
-  if (mixture.is_mixed() && !lost.empty()) mixture.linear.recentre(setup_.votes());
+  if (mixture.is_mixed() && !lost.empty()) mixture.linear.recentre();
 }
 
 void Deletion::remove(std::span<const char> forgotten, const Run& run) {

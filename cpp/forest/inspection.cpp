@@ -32,6 +32,7 @@ Stats stats_of(const Params& params, const ExampleStore& store, const Version& v
   stats.id_bytes = store.id_bytes();
   stats.window_bytes = version.adaptation.window.bytes();
   stats.reservoir_bytes = version.adaptation.reservoir.bytes();
+  stats.mixture_bytes = version.adaptation.mixture.linear.bytes();
   stats.link_bytes = version.graph.links ? version.graph.links->bytes() : 0;
   stats.code_bytes = version.graph.codes ? version.graph.codes->bytes() : 0;
   if (!version.planted) stats.nodes.assign(params.n_held(), 0);

@@ -112,6 +112,7 @@ struct Stats {
   std::size_t tree_bytes = 0;
   std::size_t window_bytes = 0;     // of the last arrivals, if weights are learned from them
   std::size_t reservoir_bytes = 0;  // of the list of its members, which are stored examples
+  std::size_t mixture_bytes = 0;    // of the sums and solutions of the models over all rows
   std::size_t link_bytes = 0;       // of the graph, if there is one
   std::size_t code_bytes = 0;       // rows as bytes, likewise
   // Of a forest that forgets: what became of the trees that answer, by place.

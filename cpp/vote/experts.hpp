@@ -1,5 +1,5 @@
-// The experts whose answers weights="mixture" mixes, beyond the paper. All but the linear model answer from
-// the examples that the trees end at.
+// The experts whose answers weights="mixture" mixes, beyond the paper. All but the two models over all rows
+// answer from the examples that the trees end at.
 #pragma once
 
 #include <cstddef>
@@ -13,25 +13,40 @@ struct Expert {
     mean,     // of the trees' labels
     shepard,  // the same weighted by 1 / distance ** power; examples at distance 0 decide alone
     ridge,    // a linear fit to these examples with such weights (local_fit.hpp)
-    linear,   // a linear fit to all rows (linear_model.hpp)
+    scored_ridge,  // the same with the quadratic model's answers as further features
+    linear,        // a linear fit to all rows (linear_model.hpp)
+    quadratic,     // the same with products of features
   };
   Kind kind;
   std::uint8_t power = 0;
   double penalty = 0.0;  // of a ridge, times the mean variance of the features
 };
 
-// In the order in which they are compared. The first answers before the first decision. Those of one power
-// stand together, because they share most of their work.
+// In the order in which they are compared. The first answers before the first decision. Those of one kind and
+// power stand together, because they share most of their work.
 inline constexpr Expert experts[] = {
-    {Expert::Kind::shepard, 1},    {Expert::Kind::shepard, 2},    {Expert::Kind::mean},
-    {Expert::Kind::ridge, 0, 3.0}, {Expert::Kind::ridge, 0, 0.3}, {Expert::Kind::ridge, 0, 0.03},
-    {Expert::Kind::ridge, 1, 3.0}, {Expert::Kind::ridge, 1, 0.3}, {Expert::Kind::ridge, 1, 0.03},
-    {Expert::Kind::ridge, 2, 3.0}, {Expert::Kind::ridge, 2, 0.3}, {Expert::Kind::ridge, 2, 0.03},
+    {Expert::Kind::shepard, 1},
+    {Expert::Kind::shepard, 2},
+    {Expert::Kind::mean},
+    {Expert::Kind::ridge, 0, 3.0},
+    {Expert::Kind::ridge, 0, 0.3},
+    {Expert::Kind::ridge, 0, 0.03},
+    {Expert::Kind::scored_ridge, 1, 0.3},
+    {Expert::Kind::scored_ridge, 2, 0.3},
+    {Expert::Kind::scored_ridge, 4, 0.3},
     {Expert::Kind::linear},
+    {Expert::Kind::quadratic},
 };
 inline constexpr std::size_t n_experts = sizeof experts / sizeof *experts;
-inline constexpr std::size_t linear_expert = n_experts - 1;
+inline constexpr std::size_t n_local = n_experts - 2;  // the others are the models over all rows
+inline constexpr std::size_t linear_expert = n_local;
+inline constexpr std::size_t quadratic_expert = n_local + 1;
 inline constexpr std::size_t most_active = 4;  // experts that may have a weight
+
+// Whether it needs the models over all rows.
+constexpr bool needs_models(std::size_t expert) {
+  return expert >= n_local || experts[expert].kind == Expert::Kind::scored_ridge;
+}
 
 std::string name_of(const Expert& expert);
 

@@ -8,21 +8,29 @@
 #include "distance/metric.hpp"
 
 namespace boundary_forest {
+namespace {
+
+constexpr double share_of_scores = 8.0;
+
+}  // namespace
 
 std::string name_of(const Expert& expert) {
   const std::string power = std::to_string(expert.power);
+  std::string penalty = std::to_string(expert.penalty);
+  penalty.erase(penalty.find_last_not_of("0.") + 1);
   switch (expert.kind) {
     case Expert::Kind::mean:
       return "mean";
     case Expert::Kind::shepard:
       return "shepard(power=" + power + ")";
-    case Expert::Kind::ridge: {
-      std::string penalty = std::to_string(expert.penalty);
-      penalty.erase(penalty.find_last_not_of("0.") + 1);
+    case Expert::Kind::ridge:
       return "ridge(power=" + power + ", penalty=" + penalty + ")";
-    }
+    case Expert::Kind::scored_ridge:
+      return "scored_ridge(power=" + power + ", penalty=" + penalty + ")";
     case Expert::Kind::linear:
       return "linear";
+    case Expert::Kind::quadratic:
+      return "quadratic";
   }
   __builtin_unreachable();
 }
@@ -43,6 +51,36 @@ void LocalFit::begin(const Position& query, std::span<const Leaf> v) {
     counts_[static_cast<std::size_t>(at)] += 1.0;
     end_of_tree_.push_back(static_cast<std::uint32_t>(at));
   }
+}
+
+void LocalFit::begin_with_scores(LocalFit& positions, std::span<const double> relative,
+                                 std::size_t n_scores) {
+  positions.measure();
+  ends_ = positions.ends_;
+  counts_ = positions.counts_;
+  end_of_tree_ = positions.end_of_tree_;
+  is_measured_ = true;
+  has_products_ = false;
+  weighed_ = prepared_ = -1;
+  const std::size_t n = ends_.size();
+  double of_positions = 0.0;
+  double of_scores = 0.0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double* z = relative.data() + i * n_scores;
+    of_positions += positions.squares_[i];
+    of_scores += lane_dot(z, z, n_scores);
+  }
+  const double factor = std::sqrt(share_of_scores * of_positions / of_scores);
+  if (!std::isfinite(factor)) n_scores = 0;  // they are all equal, or too large
+  D_ = positions.D_ + n_scores;
+  differences_.resize(n * D_);
+  double* to = differences_.data();
+  for (std::size_t i = 0; i < n; ++i) {
+    const double* z = positions.differences_.data() + i * positions.D_;
+    to = std::copy_n(z, positions.D_, to);
+    for (std::size_t c = 0; c < n_scores; ++c) *to++ = relative[i * n_scores + c] * factor;
+  }
+  measure_squares();
 }
 
 std::span<const double> LocalFit::coefficients(const Expert& expert) {
@@ -77,6 +115,11 @@ void LocalFit::measure() {
     for (std::size_t f = 0; f < n_features; ++f) differs_[f] |= z[f] != 0.0;
   }
   leave_out_equal_features();
+  measure_squares();
+}
+
+void LocalFit::measure_squares() {
+  const std::size_t n = ends_.size();
   squares_.resize(n);
   least_ = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < n; ++i) {
@@ -106,6 +149,7 @@ void LocalFit::weigh(std::uint8_t power) {
   for (std::size_t i = 0; i < n; ++i) {
     double ratio = squares_[i] == least_ ? 1.0 : least_ / squares_[i];
     if (power == 1) ratio = std::sqrt(ratio);
+    if (power == 4) ratio *= ratio;
     if (power == 0 && least_ > 0.0) ratio = 1.0;
     weights_[i] = counts_[i] * ratio;
     sum += weights_[i];

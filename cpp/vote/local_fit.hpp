@@ -28,6 +28,11 @@ class LocalFit {
 
   // For the query, whose trees end at v. What v and query refer to must outlive the calls below.
   void begin(const Position& query, std::span<const Leaf> v);
+  // The same examples in a wider space: `relative` (ends x n_scores) are scores less the query's. They are
+  // scaled so that their squares sum to 8 times those of the positions: from 4 to 16 the trial's errors
+  // differed by less than 1 %.
+  void begin_with_scores(LocalFit& positions, std::span<const double> relative,
+                         std::size_t n_scores);
 
   // The distinct examples, by the first tree that ends at each; how many trees end at each.
   std::span<const Slot> ends() const { return ends_; }
@@ -35,13 +40,14 @@ class LocalFit {
   // The place among them of what each tree ends at.
   std::span<const std::uint32_t> end_of_tree() const { return end_of_tree_; }
 
-  // What each example's label is multiplied by in the expert's answer; they sum to 1. Not of the linear
-  // expert. Valid until the next call.
+  // What each example's label is multiplied by in the expert's answer; they sum to 1. Not of the models
+  // over all rows. Valid until the next call.
   std::span<const double> coefficients(const Expert& expert);
 
  private:
   void measure();
   void leave_out_equal_features();
+  void measure_squares();
   void weigh(std::uint8_t power);
   void prepare(std::uint8_t power);
   void prepare_in_space_of_features();

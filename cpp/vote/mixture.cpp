@@ -50,7 +50,7 @@ std::vector<double> least_squares(std::span<const double> products, double pull,
 }
 
 // None if there are too few rows, or errors that are too large to compare.
-std::vector<double> fitted_weights(std::span<const double> products, double n, bool has_linear,
+std::vector<double> fitted_weights(std::span<const double> products, double n, bool has_models,
                                    double n_outputs) {
   if (n < fewest_judged) return {};
   std::vector<double> mean(products.begin(), products.end());
@@ -59,8 +59,7 @@ std::vector<double> fitted_weights(std::span<const double> products, double n, b
     if (!std::isfinite(x)) return {};
   }
   Active active;
-  active.fill(true);
-  active[linear_expert] = has_linear;
+  for (std::size_t k = 0; k < n_experts; ++k) active[k] = has_models || !needs_models(k);
   while (true) {
     std::vector<double> weights = least_squares(mean, equal_pull, active);
     std::size_t n_left = 0;
@@ -94,7 +93,7 @@ void MixtureState::add_row(std::span<const double> row, const double* label, boo
   const std::uint32_t place = votes ? classes.add(static_cast<std::uint32_t>(*label)) : 0;
   if (linear.is_stopped()) return;
   if (!linear.is_kept())
-    linear.begin(row, votes ? std::span<const double>() : std::span(label, units.size()));
+    linear.begin(row, votes ? std::span<const double>() : std::span(label, units.size()), votes);
   if (!linear.is_kept()) return;
   if (!votes) return linear.add_label(row, label, sign);
   linear.add_outputs(classes.size());
@@ -137,10 +136,22 @@ void MixtureState::decide() {
   for (double& x : losses) x *= carried;
 }
 
+void MixtureState::solve_again() {
+  if (!linear.is_solved()) return;
+  linear.solve();
+  drop_lost_model();
+}
+
 void MixtureState::drop_lost_model() {
-  if (linear.is_solved() || weights[linear_expert] == 0.0) return;
+  if (linear.is_solved() || !weighs_models()) return;
   std::ranges::fill(weights, 0.0);
   weights[0] = 1.0;
+}
+
+bool MixtureState::weighs_models() const {
+  for (std::size_t k = 0; k < weights.size(); ++k)
+    if (needs_models(k) && weights[k] > 0.0) return true;
+  return false;
 }
 
 void RowMixture::begin(const Position& query, std::span<const Leaf> v) {
@@ -148,7 +159,8 @@ void RowMixture::begin(const Position& query, std::span<const Leaf> v) {
   fit_.begin(query, v);
   labels_.clear();
   for (const Slot slot : fit_.ends()) labels_.push_back(store_.label(slot));
-  linear_.clear();
+  has_scores_ = false;
+  for (std::vector<double>& answers : models_) answers.clear();
   if (votes_) {
     classes_.clear();
     column_of_.clear();
@@ -181,7 +193,7 @@ void RowMixture::answer_local(std::size_t expert) {
     out[0] = 1.0;
     return;
   }
-  const std::span<const double> coefficients = fit_.coefficients(experts[expert]);
+  const std::span<const double> coefficients = fit_of(expert).coefficients(experts[expert]);
   std::ranges::fill(out, 0.0);
   if (votes_) {
     for (std::size_t i = 0; i < coefficients.size(); ++i) out[column_of_[i]] += coefficients[i];
@@ -199,26 +211,65 @@ void RowMixture::answer_local(std::size_t expert) {
   }
 }
 
-void RowMixture::answer_linear() {
+// In the space of the positions, or of positions and scores.
+LocalFit& RowMixture::fit_of(std::size_t expert) {
+  if (experts[expert].kind != Expert::Kind::scored_ridge) return fit_;
+  if (!has_scores_) begin_scores();
+  return scored_fit_;
+}
+
+// The scores of an example are the quadratic model's answers for the classes of the ends, or in units of
+// the labels.
+void RowMixture::begin_scores() {
+  has_scores_ = true;
+  const LinearModel& model = mixture_.linear;
+  std::vector<double> terms(model.terms.size());
+  const auto score = [&](const Position& position, double* out) {
+    to_doubles(position, row_.size(), row_.data());
+    model.expand(row_, terms.data());
+    for (std::size_t c = 0; c < n_columns_; ++c) {
+      const std::size_t output = votes_ ? mixture_.classes.find(classes_[c]) : c;
+      const double x = output < model.n_solved() ? model.score(terms.data(), output) : 0.0;
+      out[c] = votes_ ? std::clamp(x, 0.0 - local_slack, 1.0 + local_slack) : x * mixture_.units[c];
+    }
+  };
+  row_.resize(store_.n_features());
+  std::vector<double> of_query(n_columns_);
+  score(query_, of_query.data());
+  scores_.resize(fit_.ends().size() * n_columns_);
+  double* out = scores_.data();
+  for (const Slot slot : fit_.ends()) {
+    score({store_.row(slot), store_.element_type()}, out);
+    for (std::size_t c = 0; c < n_columns_; ++c) *out++ -= of_query[c];
+  }
+  scored_fit_.begin_with_scores(fit_, scores_, n_columns_);
+}
+
+void RowMixture::answer_models() {
   if (!mixture_.linear.is_solved()) return;
   row_.resize(store_.n_features());
   to_doubles(query_, row_.size(), row_.data());
-  mixture_.linear.answer(row_, linear_);
-  for (std::size_t j = 0; j < linear_.size(); ++j) {
-    double& x = linear_[j];
-    if (votes_) {
-      x = std::isfinite(x) ? std::clamp(x, 0.0 - local_slack, 1.0 + local_slack) : 0.0;
-      continue;
+  mixture_.linear.answer(row_, models_[0], models_[1]);
+  for (std::vector<double>& answers : models_)
+    for (std::size_t j = 0; j < answers.size(); ++j) {
+      double& x = answers[j];
+      if (votes_) {
+        x = std::isfinite(x) ? std::clamp(x, 0.0 - local_slack, 1.0 + local_slack) : 0.0;
+        continue;
+      }
+      const double slack = linear_slack * (highest_[j] - lowest_[j]);
+      x = std::isfinite(x) ? std::clamp(x, lowest_[j] - slack, highest_[j] + slack) : lowest_[j];
     }
-    const double slack = linear_slack * (highest_[j] - lowest_[j]);
-    x = std::isfinite(x) ? std::clamp(x, lowest_[j] - slack, highest_[j] + slack) : lowest_[j];
-  }
 }
 
+// Of all experts, if there are no weights; else of those that have one.
 void RowMixture::answer_all(std::span<const double> weights) {
-  for (std::size_t k = 0; k < linear_expert; ++k)
-    if (weights.empty() || weights[k] > 0.0) answer_local(k);
-  if (weights.empty() || weights[linear_expert] > 0.0) answer_linear();
+  const auto is_needed = [&](std::size_t k) {
+    return weights.empty() ? mixture_.linear.is_solved() || !needs_models(k) : weights[k] > 0.0;
+  };
+  for (std::size_t k = 0; k < n_local; ++k)
+    if (is_needed(k)) answer_local(k);
+  if (is_needed(linear_expert) || is_needed(quadratic_expert)) answer_models();
 }
 
 void RowMixture::label(std::span<double> out) {
@@ -227,7 +278,7 @@ void RowMixture::label(std::span<double> out) {
   for (std::size_t k = 0; k < n_experts; ++k) {
     const double weight = mixture_.weights[k];
     if (!(weight > 0.0)) continue;
-    const double* of_k = k == linear_expert ? linear_.data() : answer(k);
+    const double* of_k = k < n_local ? answer(k) : models_[k - n_local].data();
     for (std::size_t j = 0; j < out.size(); ++j) out[j] += weight * of_k[j];
   }
   for (std::size_t j = 0; j < out.size(); ++j)
@@ -236,24 +287,26 @@ void RowMixture::label(std::span<double> out) {
           large_mean(labels_, fit_.counts(), static_cast<double>(fit_.end_of_tree().size()), j);
 }
 
-// Shares of the classes of the ends, then of those that the linear model names.
+// Shares of the classes of the ends, then of those that the models over all rows name.
 void RowMixture::mix_shares(std::span<const double> weights, const ClassOrder& seen, Ranks ranks) {
   shares_.clear();
   is_listed_.assign(seen.size(), 0);
-  const double of_linear = weights[linear_expert];
+  const std::size_t n_named = std::max(weights[linear_expert] > 0.0 ? models_[0].size() : 0,
+                                       weights[quadratic_expert] > 0.0 ? models_[1].size() : 0);
   const auto list = [&](std::uint32_t code, std::uint32_t place, double share) {
-    if (place != nothing && place < linear_.size() && of_linear > 0.0)
-      share += of_linear * linear_[place];
+    for (std::size_t m = 0; place < n_named && m < models_.size(); ++m)
+      if (const double weight = weights[n_local + m]; weight > 0.0)
+        share += weight * models_[m][place];
     if (place != nothing) is_listed_[place] = 1;
     if (rank_of(code, ranks) != no_rank) shares_.push_back({code, std::max(share, 0.0)});
   };
   for (std::size_t c = 0; c < n_columns_; ++c) {
     double share = 0.0;
-    for (std::size_t k = 0; k < linear_expert; ++k)
+    for (std::size_t k = 0; k < n_local; ++k)
       if (weights[k] > 0.0) share += weights[k] * answer(k)[c];
     list(classes_[c], seen.find(classes_[c]), share);
   }
-  for (std::uint32_t place = 0; of_linear > 0.0 && place < linear_.size(); ++place)
+  for (std::uint32_t place = 0; place < n_named; ++place)
     if (place < seen.size() && !is_listed_[place]) list(seen.codes()[place], place, 0.0);
   double sum = 0.0;
   for (const Vote& vote : shares_) sum += vote.share;
@@ -284,10 +337,10 @@ std::span<const Vote> RowMixture::probabilities(const ClassOrder& seen, Ranks ra
 
 void RowMixture::tree_weights(std::span<double> out) {
   std::ranges::fill(out, 0.0);
-  for (std::size_t k = 0; k < linear_expert; ++k) {
+  for (std::size_t k = 0; k < n_local; ++k) {
     const double weight = mixture_.weights[k];
     if (!(weight > 0.0)) continue;
-    const std::span<const double> coefficients = fit_.coefficients(experts[k]);
+    const std::span<const double> coefficients = fit_of(k).coefficients(experts[k]);
     for (std::size_t t = 0; t < out.size(); ++t) {
       const std::uint32_t end = fit_.end_of_tree()[t];
       out[t] += weight * (coefficients[end] / fit_.counts()[end]);
@@ -296,47 +349,66 @@ void RowMixture::tree_weights(std::span<double> out) {
 }
 
 void RowMixture::judge(const double* label, const ClassOrder& seen, MixtureState& trial) {
+  const bool has_models = mixture_.linear.is_solved();
   answer_all({});
-  std::array<double, n_experts> errors;
+  std::array<double, n_experts> errors = {};
   const auto add = [&] {
     double* at = trial.products.data();
     for (std::size_t k = 0; k < n_experts; ++k)
       for (std::size_t l = 0; l <= k; ++l) *at++ += errors[k] * errors[l];
   };
-  if (!votes_)
+  // Of experts that do not answer the errors are 0.
+  const auto set_local = [&](std::size_t column, double truth) {
+    for (std::size_t k = 0; k < n_local; ++k)
+      if (has_models || !needs_models(k)) errors[k] = answer(k)[column] - truth;
+  };
+  if (votes_) {
+    judge_class(static_cast<std::uint32_t>(*label), seen, trial, errors, set_local, add);
+  } else {
     for (std::size_t j = 0; j < n_columns_; ++j) {
-      for (std::size_t k = 0; k < linear_expert; ++k)
-        errors[k] = (answer(k)[j] - label[j]) * trial.units[j];
-      errors[linear_expert] = linear_.empty() ? 0.0 : (linear_[j] - label[j]) * trial.units[j];
+      set_local(j, label[j]);
+      for (std::size_t m = 0; has_models && m < models_.size(); ++m)
+        errors[n_local + m] = models_[m][j] - label[j];
+      for (double& error : errors) error *= trial.units[j];
       add();
-    }
-  else {
-    const auto code = static_cast<std::uint32_t>(*label);
-    if (trial.is_calibrating && seen.find(code) != nothing) judge_sharpness(code, seen, trial);
-    const auto linear_of = [&](std::uint32_t of) {
-      const std::uint32_t place = seen.find(of);
-      return place != nothing && place < linear_.size() ? linear_[place] : 0.0;
-    };
-    const double has_linear = linear_.empty() ? 0.0 : 1.0;
-    for (std::size_t c = 0; c < n_columns_; ++c) {
-      const double truth = classes_[c] == code ? 1.0 : 0.0;
-      for (std::size_t k = 0; k < linear_expert; ++k) errors[k] = answer(k)[c] - truth;
-      errors[linear_expert] = has_linear * (linear_of(classes_[c]) - truth);
-      add();
-    }
-    const bool is_named = std::ranges::find(classes_, code) != classes_.end();
-    if (!is_named) {
-      errors.fill(-1.0);
-      errors[linear_expert] = has_linear * (linear_of(code) - 1.0);
-      add();
-    }
-    for (std::uint32_t place = 0; place < linear_.size() && place < seen.size(); ++place) {
-      const std::uint32_t of = seen.codes()[place];
-      if (of != code && std::ranges::find(classes_, of) == classes_.end())
-        trial.products.back() += linear_[place] * linear_[place];
     }
   }
   trial.n_judged += 1.0;
+}
+
+// By class: those of the ends, the true one, then those that only the models name.
+template <class SetLocal, class Add>
+void RowMixture::judge_class(std::uint32_t code, const ClassOrder& seen, MixtureState& trial,
+                             std::span<double> errors, SetLocal&& set_local, Add&& add) {
+  const bool has_models = mixture_.linear.is_solved();
+  if (trial.is_calibrating && seen.find(code) != nothing) judge_sharpness(code, seen, trial);
+  const auto set_models = [&](std::uint32_t of, double truth) {
+    const std::uint32_t place = seen.find(of);
+    for (std::size_t m = 0; has_models && m < models_.size(); ++m)
+      errors[n_local + m] = (place < models_[m].size() ? models_[m][place] : 0.0) - truth;
+  };
+  for (std::size_t c = 0; c < n_columns_; ++c) {
+    const double truth = classes_[c] == code ? 1.0 : 0.0;
+    set_local(c, truth);
+    set_models(classes_[c], truth);
+    add();
+  }
+  const auto is_of_ends = [&](std::uint32_t of) {
+    return std::ranges::find(classes_, of) != classes_.end();
+  };
+  if (!is_of_ends(code)) {
+    for (std::size_t k = 0; k < n_local; ++k)
+      if (has_models || !needs_models(k)) errors[k] = -1.0;
+    set_models(code, 1.0);
+    add();
+  }
+  std::ranges::fill(errors, 0.0);
+  for (std::uint32_t place = 0; place < models_[0].size() && place < seen.size(); ++place) {
+    const std::uint32_t of = seen.codes()[place];
+    if (of == code || is_of_ends(of)) continue;
+    set_models(of, 0.0);
+    add();
+  }
 }
 
 // What each sharpness would have lost.

@@ -67,8 +67,11 @@ struct MixtureState {
   // Half-way: weights from the rows so far.
   void look_ahead();
   void decide();
-  // If there is no linear model any more, and it had a weight: as before the first decision.
+  // The models over all rows, if they were solved.
+  void solve_again();
+  // If the models over all rows are lost, and had a weight: as before the first decision.
   void drop_lost_model();
+  bool weighs_models() const;
   void widen(std::size_t n_features) {
     linear.widen(n_features);
     drop_lost_model();
@@ -86,7 +89,11 @@ class RowMixture {
  public:
   RowMixture(const ExampleStore& store, std::span<const double> scales, const MixtureState& mixture,
              bool votes)
-      : store_(store), fit_(store, scales), mixture_(mixture), votes_(votes) {}
+      : store_(store),
+        fit_(store, scales),
+        scored_fit_(store, scales),
+        mixture_(mixture),
+        votes_(votes) {}
 
   // The trees end at v.
   void begin(const Position& query, std::span<const Leaf> v);
@@ -96,7 +103,7 @@ class RowMixture {
   // The probability of each class that `seen` has and that has a rank.
   std::span<const Vote> probabilities(const ClassOrder& seen, Ranks ranks,
                                       const ClassWeights& classes);
-  // What each tree's example is multiplied by in the answer; the linear model has the rest.
+  // What each tree's example is multiplied by in the answer; the models over all rows have the rest.
   void tree_weights(std::span<double> out);
 
   // Adds the errors of all experts to those of `trial`, which is the state that this refers to.
@@ -104,14 +111,20 @@ class RowMixture {
 
  private:
   void answer_local(std::size_t expert);
-  void answer_linear();
+  LocalFit& fit_of(std::size_t expert);
+  void begin_scores();
+  void answer_models();
   void answer_all(std::span<const double> weights);
   void mix_shares(std::span<const double> weights, const ClassOrder& seen, Ranks ranks);
+  template <class SetLocal, class Add>
+  void judge_class(std::uint32_t code, const ClassOrder& seen, MixtureState& trial,
+                   std::span<double> errors, SetLocal&& set_local, Add&& add);
   void judge_sharpness(std::uint32_t code, const ClassOrder& seen, MixtureState& trial);
   double* answer(std::size_t expert) { return answers_.data() + expert * n_columns_; }
 
   const ExampleStore& store_;
   LocalFit fit_;
+  LocalFit scored_fit_;
   const MixtureState& mixture_;
   const bool votes_;
   Position query_{};
@@ -120,9 +133,11 @@ class RowMixture {
   std::vector<const double*> labels_;     // of the ends
   std::vector<double> lowest_;            // of their labels, by output
   std::vector<double> highest_;
-  std::size_t n_columns_ = 0;    // classes of the ends, or outputs
-  std::vector<double> answers_;  // experts x columns
-  std::vector<double> linear_;   // by output of the model
+  std::size_t n_columns_ = 0;                  // classes of the ends, or outputs
+  std::vector<double> answers_;                // experts x columns
+  std::array<std::vector<double>, 2> models_;  // linear, quadratic; by output. None: not answered
+  bool has_scores_ = false;
+  std::vector<double> scores_;  // ends x columns, less the query's
   std::vector<double> row_;
   std::vector<Vote> shares_;
   std::vector<char> is_listed_;  // of each class of `seen`: among the shares

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <utility>
 
 #include "base/require.hpp"
 
@@ -41,7 +43,7 @@ void check_weights(std::span<const double> weights) {
           "mixture_weights has no mixture");
 }
 
-LinearModel linear_of(const MixtureArrays& arrays, std::size_t D, std::size_t n_outputs,
+LinearModel linear_of(const MixtureArrays& arrays, std::size_t D, std::size_t n_outputs, bool votes,
                       std::uint64_t seen) {
   LinearModel linear;
   if (arrays.linear_sums.empty()) {
@@ -49,33 +51,47 @@ LinearModel linear_of(const MixtureArrays& arrays, std::size_t D, std::size_t n_
     return linear;
   }
   require(D <= LinearModel::most_features, "linear_sums has too many features");
-  const std::size_t fixed = 1 + 2 * D + D * (D + 1) / 2;
+  require(arrays.linear_sums.size() >= 2, "linear_sums has the wrong size");
+  const double n_products = arrays.linear_sums[1];
+  require(n_products >= 0.0 && n_products == std::floor(n_products) &&
+              n_products <= static_cast<double>(std::min(Terms::all_products(D), Terms::most)),
+          "linear_sums has an invalid number of products");
+  linear.votes = votes;
+  linear.terms = Terms(D, static_cast<std::size_t>(n_products));
+  const std::size_t T = linear.terms.size();
+  const std::size_t fixed = 2 + D + T + T * (T + 1) / 2;
   const std::size_t size = arrays.linear_sums.size();
-  require(size >= fixed && (size - fixed) % (D + 2) == 0, "linear_sums has the wrong size");
-  const std::size_t outputs = (size - fixed) / (D + 2);
+  require(size >= fixed && (size - fixed) % (T + 2) == 0, "linear_sums has the wrong size");
+  const std::size_t outputs = (size - fixed) / (T + 2);
   linear.n = arrays.linear_sums[0];
   require(
       linear.n >= 0.0 && linear.n <= static_cast<double>(seen) && linear.n == std::floor(linear.n),
       "linear_sums has an invalid number of rows");
   require(outputs == n_outputs || (linear.n == 0.0 && outputs < n_outputs),
           "linear_sums does not match the labels");
-  Reader reader(std::span(arrays.linear_sums).subspan(1));
-  linear.origin = reader.next(D);
-  linear.label_origin = reader.next(outputs);
-  linear.sums = reader.next(D);
-  linear.products = reader.next(D * (D + 1) / 2);
-  linear.label_sums = reader.next(outputs);
-  linear.cross = reader.next(outputs * D);
-  require(
-      arrays.linear_model.size() % (D + 1) == 0 && arrays.linear_model.size() / (D + 1) <= outputs,
-      "linear_model has the wrong size");
+  Reader reader(std::span(arrays.linear_sums).subspan(2));
+  LinearSums sums;
+  sums.origin = reader.next(D);
+  sums.label_origin = reader.next(outputs);
+  sums.sums = reader.next(T);
+  sums.products = reader.next(T * (T + 1) / 2);
+  sums.label_sums = reader.next(outputs);
+  sums.cross = reader.next(outputs * T);
+  linear.sums = std::make_shared<const LinearSums>(std::move(sums));
+  const std::size_t n_solved = arrays.linear_model.size() / (D + T + 2);
+  require(arrays.linear_model.size() % (D + T + 2) == 0 && n_solved <= outputs,
+          "linear_model has the wrong size");
   for (const double x : arrays.linear_model)
     require(std::isfinite(x), "linear_model has a number that is not finite");
+  LinearModel::Fits fits;
   Reader model(arrays.linear_model);
   while (model.n_left() > 0) {
-    append(linear.intercepts, model.next(1));
-    append(linear.coefficients, model.next(D));
+    append(fits.linear.intercepts, model.next(1));
+    append(fits.linear.coefficients, model.next(D));
+    append(fits.quadratic.intercepts, model.next(1));
+    append(fits.quadratic.coefficients, model.next(T));
   }
+  if (n_solved > 0) linear.fits = std::make_shared<const LinearModel::Fits>(std::move(fits));
   return linear;
 }
 
@@ -93,14 +109,20 @@ MixtureArrays arrays_of(const MixtureState& mixture) {
   arrays.classes.assign(mixture.classes.codes().begin(), mixture.classes.codes().end());
   const LinearModel& linear = mixture.linear;
   if (!linear.is_kept()) return arrays;
-  arrays.linear_sums = {linear.n};
-  for (const std::vector<double>* part : {&linear.origin, &linear.label_origin, &linear.sums,
-                                          &linear.products, &linear.label_sums, &linear.cross})
+  const LinearSums sums = linear.all_sums();
+  arrays.linear_sums = {linear.n, static_cast<double>(linear.terms.n_products)};
+  for (const std::vector<double>* part : {&sums.origin, &sums.label_origin, &sums.sums,
+                                          &sums.products, &sums.label_sums, &sums.cross})
     append(arrays.linear_sums, *part);
-  const std::size_t D = linear.origin.size();
-  for (std::size_t o = 0; o < linear.intercepts.size(); ++o) {
-    arrays.linear_model.push_back(linear.intercepts[o]);
-    append(arrays.linear_model, std::span(linear.coefficients).subspan(o * D, D));
+  if (!linear.is_solved()) return arrays;
+  const auto put = [&](const LinearFit& fit, std::size_t o) {
+    arrays.linear_model.push_back(fit.intercepts[o]);
+    append(arrays.linear_model,
+           std::span(fit.coefficients).subspan(o * fit.n_terms(), fit.n_terms()));
+  };
+  for (std::size_t o = 0; o < linear.n_solved(); ++o) {
+    put(linear.fits->linear, o);
+    put(linear.fits->quadratic, o);
   }
   return arrays;
 }
@@ -144,8 +166,8 @@ MixtureState mixture_of(const MixtureArrays& arrays, const Params& params, std::
     mixture.classes.add(code);
   }
   mixture.linear = linear_of(arrays, params.n_features,
-                             votes ? mixture.classes.size() : params.label_length, seen);
-  require(mixture.weights[linear_expert] == 0.0 || mixture.linear.is_solved(),
+                             votes ? mixture.classes.size() : params.label_length, votes, seen);
+  require(!mixture.weighs_models() || mixture.linear.is_solved(),
           "mixture_weights has a linear model that was not saved");
   return mixture;
 }

@@ -14,10 +14,12 @@ struct MixtureArrays {
   std::vector<double> weights;         // of the experts, then the sharpness; none: nothing is mixed
   std::vector<double> trial;           // rows judged, is_calibrating, units, products, losses
   std::vector<std::uint32_t> classes;  // codes in order of their first example
-  // n, origin, origin of labels, sums, products, sums of labels, cross products: see LinearModel. None if
+  // n, number of products of features among the terms, origin, origin of labels, sums, products, sums of labels,
+  // cross products: see LinearSums. None if
   // there is no model.
   std::vector<double> linear_sums;
-  std::vector<double> linear_model;  // for each output its intercept, then its coefficients
+  // For each output the intercept and coefficients of the linear fit, then those of the quadratic one.
+  std::vector<double> linear_model;
 };
 
 MixtureArrays arrays_of(const MixtureState& mixture);

@@ -68,44 +68,81 @@ CASE("a linear model forgets rows, and its origin is nobody's row") {
     const double label = target(row.data());
     if (i == 0) {
       first = row;
-      model.begin(row, std::span(&label, 1));
+      model.begin(row, std::span(&label, 1), /*votes=*/false);
     }
     model.add_label(row, &label, 1.0);
   }
   model.solve();
+  std::vector<double> quadratic;
   std::vector<double> before;
   std::vector<double> after;
   const std::vector<double> query = {1000.2, 999.9, 1000.0, 1000.1};
-  model.answer(query, before);
+  model.answer(query, before, quadratic);
   CHECK(is_near(before[0], target(query.data()), 0.02));
   const double label = target(first.data());
   model.add_label(first, &label, -1.0);
-  model.recentre(/*votes=*/false);
-  model.answer(query, after);
+  model.recentre();
+  model.answer(query, after, quadratic);
   CHECK(is_near(before[0], after[0], 1e-9));
-  for (std::size_t j = 0; j < D; ++j) CHECK(model.origin[j] != first[j]);
+  for (std::size_t j = 0; j < D; ++j) CHECK(model.sums->origin[j] != first[j]);
   model.solve();
-  model.answer(query, after);
+  model.answer(query, after, quadratic);
   CHECK(is_near(after[0], target(query.data()), 0.02));
+}
+
+CASE("a quadratic model follows products, also when a row is forgotten") {
+  constexpr std::size_t D = 5;
+  LinearModel model;
+  const auto row_of = [](std::size_t i) {
+    std::vector<double> row(D);
+    for (std::size_t j = 0; j < D; ++j) row[j] = 50.0 + number(i * D + j);
+    return row;
+  };
+  const auto label_of = [](const std::vector<double>& row) {
+    return 4.0 * (row[0] - 50.0) * (row[3] - 50.0) - row[1];
+  };
+  for (std::size_t i = 0; i < 500; ++i) {
+    const std::vector<double> row = row_of(i);
+    const double label = label_of(row);
+    if (i == 0) model.begin(row, std::span(&label, 1), /*votes=*/false);
+    model.add_label(row, &label, 1.0);
+  }
+  model.solve();
+  const std::vector<double> query = {50.4, 49.7, 50.0, 49.6, 50.1};
+  std::vector<double> linear;
+  std::vector<double> before;
+  std::vector<double> after;
+  model.answer(query, linear, before);
+  CHECK(is_near(before[0], label_of(query), 0.1));
+  CHECK(!is_near(linear[0], label_of(query), 0.3));
+  const std::vector<double> lost = row_of(7);
+  const double label = label_of(lost);
+  model.add_label(lost, &label, -1.0);
+  model.recentre();
+  model.answer(query, linear, after);
+  CHECK(is_near(before[0], after[0], 1e-6));
 }
 
 CASE("wider rows leave the answers of a linear model as they are") {
   LinearModel model;
   for (std::size_t i = 0; i < 50; ++i) {
     const std::vector<double> row = {number(2 * i), number(2 * i + 1)};
-    if (i == 0) model.begin(row, {});
+    if (i == 0) model.begin(row, {}, /*votes=*/true);
     model.add_outputs(2);
     model.add_class(row, row[0] > 0.0 ? 0 : 1, 1.0);
   }
   model.solve();
   std::vector<double> narrow;
   std::vector<double> wide;
-  model.answer(std::vector{0.3, 0.1}, narrow);
+  std::vector<double> narrow_quadratic;
+  std::vector<double> wide_quadratic;
+  model.answer(std::vector{0.3, 0.1}, narrow, narrow_quadratic);
   model.widen(5);
   model.solve();
-  model.answer(std::vector{0.3, 0.1, 0.0, 0.0, 0.0}, wide);
+  model.answer(std::vector{0.3, 0.1, 0.0, 0.0, 0.0}, wide, wide_quadratic);
   CHECK_EQ(narrow[0], wide[0]);
   CHECK_EQ(narrow[1], wide[1]);
+  CHECK_EQ(narrow_quadratic[0], wide_quadratic[0]);
   model.widen(LinearModel::most_features + 1);
   CHECK(!model.is_kept());
 }

@@ -68,9 +68,10 @@ class BoundaryForestClassifier(
         mistakes. Examples at distance 0 always decide alone. With ``forgetting``, "auto" also
         chooses how much the recent accuracy of each tree counts. "mixture" mixes up to four of
         several experts, with weights fitted to recent rows before these were learned: means and
-        ridge regressions over the examples that the trees end at, and one linear model over all
-        rows, of up to 200 features. It also calibrates probabilities, of which none is 0.
-        It requires ``metric="euclidean"`` and no ``forgetting``.
+        ridge regressions over the examples that the trees end at, and a linear and a quadratic
+        model over all rows, of up to 200 features, whose answers may be features of these ridge
+        regressions. It also calibrates probabilities, of which none is 0. It requires
+        ``metric="euclidean"`` and no ``forgetting``.
     forgetting : None, "auto" or list of int and None, default=None
         Lifetimes of the trees, in examples, assigned in turn. At the end of its lifetime, a tree is
         replaced by one that has learned the latest examples; None in the list is an unlimited

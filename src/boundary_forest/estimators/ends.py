@@ -27,7 +27,7 @@ class Ends:
         Their distances from the row.
     weights : ndarray of shape (n_samples, n_estimators)
         Their shares of the answer; those of a row sum to 1. In a mixture they are what the
-        examples' labels are multiplied by, and the linear model has the rest.
+        examples' labels are multiplied by; the models over all rows have the rest.
     vectors : ndarray of shape (n_samples, n_estimators, label_length)
         Their label vectors, as the engine keeps them.
     decode : callable

@@ -44,6 +44,7 @@ STREAM_RULES = tuple(_core.vote_rules(True))  # of a forest that forgets
 # The experts that a mixture weighs, by number.
 EXPERTS = tuple(_core.experts())
 MOST_LINEAR_FEATURES, MOST_LINEAR_OUTPUTS = _core.MOST_LINEAR_FEATURES, _core.MOST_LINEAR_OUTPUTS
+MOST_TERMS = _core.MOST_TERMS
 
 # What its state holds.
 MOST_SEEN = _core.MOST_SEEN  # examples

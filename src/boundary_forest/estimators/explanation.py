@@ -59,7 +59,7 @@ class TreePath:
         The examples, the root first.
     weight : float
         The weight of the last of them in the prediction; the weights of all trees sum to 1. In a
-        mixture it may be negative, and the linear model has the rest of the sum.
+        mixture it may be negative, and the models over all rows have the rest of the sum.
     lifetime : int or None
         Lifetime of the tree, in examples; None is unlimited.
     """
@@ -105,7 +105,7 @@ class Example:
     share : float
         Its share in the answer; all shares sum to 1. In a mixture it is what its label is
         multiplied by, before experts are kept within the range of the labels: it may be negative,
-        and the linear model has the rest of the sum.
+        and the models over all rows have the rest of the sum.
     trees : int
         Number of trees that end at it.
     values : array-like of shape (n_features,)

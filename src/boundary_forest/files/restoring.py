@@ -21,6 +21,7 @@ from boundary_forest.estimators.engine_constants import (
     MOST_LINEAR_OUTPUTS,
     MOST_MEMBERS,
     MOST_SEEN,
+    MOST_TERMS,
     STATE_ARRAYS,
     STREAM_RULES,
     TABLE_RULES,
@@ -173,11 +174,12 @@ def longest_mixture(n_features: int, label_length: int) -> dict[str, int]:
     n, outputs = len(EXPERTS), max(label_length, MOST_LINEAR_OUTPUTS)
     if n_features > MOST_LINEAR_FEATURES:
         n_features = outputs = 0  # no model is kept
+    terms = n_features + MOST_TERMS if n_features else 0
     return {
         "mixture_weights": n + 1,
         "mixture_trial": n * (n + 3) + label_length + 100,
-        "linear_sums": (n_features + 2) * (n_features + outputs + 2),
-        "linear_model": (n_features + 1) * outputs,
+        "linear_sums": (terms + 2) * (terms + outputs + 2),
+        "linear_model": (n_features + terms + 2) * outputs,
     }
 
 

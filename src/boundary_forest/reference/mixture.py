@@ -1,7 +1,8 @@
 """``weights="mixture"``: what several experts answer, mixed.
 
-All but one answer from the examples that the trees end at: means of their labels, and ridge
-regressions around the query; the last is a linear model over all rows. Weights follow from the
+All but two answer from the examples that the trees end at: means of their labels, and ridge
+regressions around the query; the last are a linear and a quadratic model over all rows, whose
+answers may be further features of such a regression. Weights follow from the
 errors of up to 500 rows before each decision, before these were learned. Probabilities of classes
 are then sharpened. Sums run in the order of the trees, then of the columns; see the engine's
 ``vote/``.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -23,10 +25,14 @@ EXPERTS: list[tuple[str, int, float]] = [
     ("shepard", 1, 0.0),
     ("shepard", 2, 0.0),
     ("mean", 0, 0.0),
-    *(("ridge", power, penalty) for power in (0, 1, 2) for penalty in (3.0, 0.3, 0.03)),
+    *(("ridge", 0, penalty) for penalty in (3.0, 0.3, 0.03)),
+    *(("scored_ridge", power, 0.3) for power in (1, 2, 4)),
     ("linear", 0, 0.0),
+    ("quadratic", 0, 0.0),
 ]
-LINEAR = len(EXPERTS) - 1
+N_LOCAL = len(EXPERTS) - 2
+NEEDS_MODELS = [kind in ("scored_ridge", "linear", "quadratic") for kind, _, _ in EXPERTS]
+SHARE_OF_SCORES = 8.0
 MOST_ACTIVE = 4
 LONGEST_TRIAL = 500
 LOCAL_SLACK, LINEAR_SLACK = 0.25, 1.0
@@ -36,7 +42,7 @@ CARRIED = 0.5
 SWEEPS = 1000
 ADDED_SHARE = 0.003
 SHARPNESSES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24)
-MOST_FEATURES, MOST_OUTPUTS = 200, 100
+MOST_FEATURES, MOST_OUTPUTS, MOST_TERMS = 200, 100, 300
 LINEAR_PENALTY, LEAST_DIGITS = 0.003, 1e-9
 
 
@@ -86,10 +92,24 @@ class LocalFit:
         self.counts = counts
         Z = X.astype(np.float64) - query.astype(np.float64)
         Z = Z if scales is None else Z * scales
-        self.Z = Z[:, (Z != 0).any(axis=0)]  # others tell nothing
-        squares = np.array(in_lanes(self.Z * self.Z))
+        self.measure(Z[:, (Z != 0).any(axis=0)])  # others tell nothing
+
+    def measure(self, Z: Any) -> None:
+        self.Z = Z
+        squares = np.array(in_lanes(self.Z * self.Z)) if Z.shape[1] else np.zeros(len(Z))
         self.squares = np.where(np.isnan(squares), math.inf, squares)
         self.least = float(self.squares.min())
+
+    def with_scores(self, relative: Any) -> LocalFit:
+        """The same examples in a wider space; scores are less the query's."""
+        with np.errstate(all="ignore"):
+            of_positions = added(self.squares.tolist())
+            of_scores = added(in_lanes(relative * relative))
+            factor = float(np.sqrt(np.float64(SHARE_OF_SCORES * of_positions) / of_scores))
+        wider = copy(self)
+        if math.isfinite(factor):
+            wider.measure(np.hstack([self.Z, relative * factor]))
+        return wider
 
     def coefficients(self, kind: str, power: int, penalty: float) -> Row:
         if kind == "mean":
@@ -105,6 +125,8 @@ class LocalFit:
         ratios = np.where(same, 1.0, self.least / np.where(same, 1.0, self.squares))
         if power == 1:
             ratios = np.sqrt(ratios)
+        if power == 4:
+            ratios = ratios * ratios
         if power == 0 and self.least > 0:
             ratios = np.ones(len(ratios))
         k = self.counts * ratios
@@ -145,11 +167,12 @@ class LocalFit:
 
 
 class LinearModel:
+    """Ridge regressions on the features, and on these and the first products of two of them."""
+
     def __init__(self) -> None:
         self.n = 0.0
         self.origin: Any = None  # a row, from the first on
-        self.coefficients: Row | None = None  # outputs x D
-        self.intercepts: Row | None = None
+        self.fits: list[tuple[Row, Any]] = []  # linear, quadratic: intercepts, outputs x terms
 
     @property
     def is_kept(self) -> bool:
@@ -163,9 +186,18 @@ class LinearModel:
         D = len(row)
         if D > MOST_FEATURES or len(label) > MOST_OUTPUTS:
             return
-        self.origin, self.sums, self.products = row.copy(), np.zeros(D), np.zeros((D, D))
+        # By i: feature i, then its products with j <= i, as far as there is room for products.
+        room = max(MOST_TERMS - D, 0)
+        order = [(i, j) for i in range(D) for j in range(-1, i + 1) if i * (i + 1) // 2 + j < room]
+        order += [(i, -1) for i in range(D) if (i, -1) not in order]
+        self.features = [t for t, (_, j) in enumerate(order) if j < 0]
+        self.pairs = [
+            (t, self.features[i], self.features[j]) for t, (i, j) in enumerate(order) if j >= 0
+        ]
+        T = len(order)
+        self.origin, self.sums, self.products = row.copy(), np.zeros(T), np.zeros((T, T))
         self.label_origin = self.label_sums = np.zeros(0)
-        self.cross = np.zeros((0, D))
+        self.cross = np.zeros((0, T))
         self.add_outputs(len(label))
         self.label_origin = label.copy()
 
@@ -180,61 +212,110 @@ class LinearModel:
         self.label_sums = np.append(self.label_sums, np.zeros(more))
         self.cross = np.vstack([self.cross, np.zeros((more, self.cross.shape[1]))])
 
+    def terms(self, row: Row) -> Row:
+        terms = np.zeros(len(self.sums))
+        terms[self.features] = row - self.origin
+        for t, i, j in self.pairs:
+            terms[t] = terms[i] * terms[j]
+        return terms
+
     def add(self, row: Row, label: Row, sign: float) -> None:
         """``label`` is relative to ``label_origin``; for a class it is 1 in one place."""
-        x = row - self.origin
+        x = self.terms(row)
         self.n += sign
         self.sums = self.sums + sign * x
         self.products = self.products + np.outer(sign * x, x)
         self.label_sums = self.label_sums + sign * label
-        self.cross = self.cross + np.outer(sign * label, x)
+        for o in np.flatnonzero(label):
+            self.cross[o] = self.cross[o] + sign * label[o] * x
+
+    def shift_terms(self, at: Any, shift: Row, constant: Any) -> None:
+        """What the rows ``at``, one per term, become when the origin moves; in place."""
+        for t, i, j in self.pairs:
+            first = (at[t] - shift[i] * at[j]) - shift[j] * at[i]
+            at[t] = first + shift[i] * shift[j] * constant
+        for i in self.features:
+            at[i] = at[i] - shift[i] * constant
 
     def recentre(self, votes: bool) -> None:
         if not self.is_kept or not self.n >= 1:
             return
-        shift = self.sums / self.n
-        self.products = self.products - np.outer(shift, self.sums)
+        shift = np.zeros(len(self.sums))
+        shift[self.features] = self.sums[self.features] / self.n
         self.products = np.tril(self.products) + np.tril(self.products, -1).T
-        self.cross = self.cross - np.outer(self.label_sums, shift)
+        self.shift_terms(self.products, shift, self.sums.copy())
+        self.shift_terms(self.sums, shift, self.n)
+        self.shift_terms(self.products.T, shift, self.sums.copy())
+        self.products = np.tril(self.products) + np.tril(self.products, -1).T
+        self.shift_terms(self.cross.T, shift, self.label_sums)
+        self.origin = self.origin + shift[self.features]
+        self.sums[self.features] = 0.0
         if not votes:
-            self.label_origin = self.label_origin + self.label_sums / self.n
+            label_shift = self.label_sums / self.n
+            self.cross = self.cross + np.outer(-label_shift, self.sums)
+            self.label_origin = self.label_origin + label_shift
             self.label_sums = np.zeros(len(self.label_sums))
-        if self.intercepts is not None:
-            assert self.coefficients is not None
-            self.intercepts = self.intercepts + [dot(c, shift) for c in self.coefficients]
-        self.origin = self.origin + shift
-        self.sums = np.zeros(len(shift))
+        if self.fits:
+            self.shift_fits(shift)
 
-    def solve(self) -> None:
-        self.coefficients = self.intercepts = None
+    def shift_fits(self, shift: Row) -> None:
+        """The answers stay as they are."""
+        (linear, slopes), (intercepts, coefficients) = self.fits
+        linear = linear + np.array([dot(c, shift[self.features]) for c in slopes])
+        C = coefficients.copy()
+        for i in self.features:
+            intercepts = intercepts + C[:, i] * shift[i]
+        for t, i, j in self.pairs:
+            intercepts = intercepts + C[:, t] * (shift[i] * shift[j])
+            C[:, i] += C[:, t] * shift[j]
+            C[:, j] += C[:, t] * shift[i]
+        self.fits = [(linear, slopes), (intercepts, C)]
+
+    def solve(self, votes: bool) -> None:
+        self.fits = []
         if not self.is_kept or not self.n >= 2:
             return
-        mean = self.sums / self.n
-        squares = np.diag(self.products) / self.n
-        variances = squares - mean * mean
-        kept = variances > LEAST_DIGITS * squares
-        scale = np.where(kept, 1.0 / np.sqrt(np.where(kept, variances, 1.0)), 0.0)
-        covariances = self.products / self.n - np.outer(mean, mean)
-        system = covariances * scale[:, None] * scale[None]
-        # The engine takes element (j, k <= j) times the scale of j first.
-        system = np.tril(system) + np.tril(system, -1).T
-        U = cholesky(system + np.diag(np.full(len(mean), LINEAR_PENALTY)))
-        if U is None:
+        self.recentre(votes)
+        linear = self.fitted(self.features)
+        if linear is None:
             return
-        coefficients, intercepts = [], []
-        for o, label_sum in enumerate(self.label_sums.tolist()):
-            label_mean = label_sum / self.n
-            u = solve(U, (self.cross[o] / self.n - mean * label_mean) * scale) * scale
-            coefficients.append(u)
-            intercepts.append(float(self.label_origin[o]) + (label_mean - dot(u, mean)))
-        if np.isfinite(coefficients).all() and np.isfinite(intercepts).all():
-            self.coefficients, self.intercepts = np.array(coefficients), np.array(intercepts)
+        padded = np.zeros((len(linear[1]), len(self.sums)))
+        padded[:, self.features] = linear[1]
+        self.fits = [linear, self.fitted(list(range(len(self.sums)))) or (linear[0], padded)]
 
-    def answer(self, row: Row) -> Row:
-        if self.intercepts is None or self.coefficients is None:
-            return np.zeros(0)
-        x = row - self.origin
-        return self.intercepts + np.array([dot(c, x) for c in self.coefficients])
+    def fitted(self, terms: list[int]) -> tuple[Row, Any] | None:
+        with np.errstate(all="ignore"):
+            mean = self.sums[terms] / self.n
+            squares = np.diag(self.products)[terms] / self.n
+            variances = squares - mean * mean
+            kept = variances > LEAST_DIGITS * squares
+            scale = np.where(kept, 1.0 / np.sqrt(np.where(kept, variances, 1.0)), 0.0)
+            covariances = self.products[np.ix_(terms, terms)] / self.n - np.outer(mean, mean)
+            system = covariances * scale[:, None] * scale[None]
+            # The engine takes element (j, k <= j) times the scale of j first.
+            system = np.tril(system) + np.tril(system, -1).T
+            U = cholesky(system + np.diag(np.full(len(mean), LINEAR_PENALTY)))
+            if U is None:
+                return None
+            coefficients, intercepts = [], []
+            for o, label_sum in enumerate(self.label_sums.tolist()):
+                label_mean = label_sum / self.n
+                u = solve(U, (self.cross[o, terms] / self.n - mean * label_mean) * scale) * scale
+                coefficients.append(u)
+                intercepts.append(float(self.label_origin[o]) + (label_mean - dot(u, mean)))
+        if np.isfinite(coefficients).all() and np.isfinite(intercepts).all():
+            return np.array(intercepts), np.array(coefficients)
+        return None
+
+    def answers(self, row: Row) -> list[Row]:
+        """The linear model's and the quadratic one's; none if they were not solved."""
+        if not self.fits:
+            return [np.zeros(0), np.zeros(0)]
+        x = self.terms(row)
+        return [
+            intercepts + np.array([dot(c, z) for c in coefficients])
+            for (intercepts, coefficients), z in zip(self.fits, (x[self.features], x), strict=True)
+        ]
 
 
 # --- weights and sharpness ------------------------------------------------------------------------
@@ -259,14 +340,14 @@ def least_squares(Q: Any, active: list[bool]) -> list[float]:
     return [x / total for x in v]
 
 
-def fitted_weights(products: Any, n: float, has_linear: bool, n_outputs: int) -> list[float] | None:
+def fitted_weights(products: Any, n: float, has_models: bool, n_outputs: int) -> list[float] | None:
     if n < FEWEST_JUDGED:
         return None
     with np.errstate(invalid="ignore", over="ignore"):
         Q = products / (n * n_outputs)
     if not np.isfinite(Q).all():
         return None
-    active = [True] * LINEAR + [has_linear]
+    active = [has_models or not needs for needs in NEEDS_MODELS]
     while True:
         weights = least_squares(Q.tolist(), active)
         active = [w > 0 for w in weights]
@@ -302,7 +383,7 @@ class Mixture:
 
     def __init__(self, votes: bool, n_outputs: int) -> None:
         self.votes, self.n_outputs = votes, n_outputs
-        self.weights = [1.0] + [0.0] * LINEAR
+        self.weights = [1.0] + [0.0] * (len(EXPERTS) - 1)
         self.sharpness = 4
         self.classes: list[int] = []  # codes, in order of their first example
         self.linear = LinearModel()
@@ -333,21 +414,21 @@ class Mixture:
             self.linear.add(row, indicator, sign)
 
     def begin_trial(self, variances: Row) -> None:
-        was_solved = self.linear.intercepts is not None
-        self.linear.solve()
+        was_solved = bool(self.linear.fits)
+        self.linear.solve(self.votes)
         self.drop_lost_model()
         if not self.votes:
             self.units = np.array(
                 [1.0 / math.sqrt(v) if 0 < v < math.inf else 0.0 for v in variances.tolist()]
             )
         self.is_calibrating = False
-        if was_solved != (self.linear.intercepts is not None):
+        if was_solved != bool(self.linear.fits):
             self.n_judged, self.products = 0.0, np.zeros((len(EXPERTS), len(EXPERTS)))
 
     def fit_weights(self) -> bool:
         n_outputs = 1 if self.votes else self.n_outputs
-        has_linear = self.linear.intercepts is not None
-        fitted = fitted_weights(self.products, self.n_judged, has_linear, n_outputs)
+        has_models = bool(self.linear.fits)
+        fitted = fitted_weights(self.products, self.n_judged, has_models, n_outputs)
         self.weights = fitted or self.weights
         return fitted is not None
 
@@ -359,69 +440,100 @@ class Mixture:
             self.sharpness = SHARPNESSES[self.losses.index(min(self.losses))]
         self.is_calibrating = False
         self.fit_weights()
-        self.linear.solve()
+        self.linear.solve(self.votes)
         self.drop_lost_model()
         self.n_judged *= CARRIED
         self.products = self.products * CARRIED
         self.losses = [x * CARRIED for x in self.losses]
 
-    def drop_lost_model(self) -> None:
-        if self.linear.intercepts is None and self.weights[LINEAR] > 0:
-            self.weights = [1.0] + [0.0] * LINEAR
+    def solve_again(self) -> None:
+        if self.linear.fits:
+            self.linear.solve(self.votes)
+            self.drop_lost_model()
 
-    def answers(self, query: Row, ends: list[Any], scales: Row | None) -> tuple[Any, Any, Row]:
-        """The classes of the ends, or none; each local expert's answers; the linear model's."""
+    def drop_lost_model(self) -> None:
+        weighed = any(w > 0 for w, needs in zip(self.weights, NEEDS_MODELS, strict=True) if needs)
+        if weighed and not self.linear.fits:
+            self.weights = [1.0] + [0.0] * (len(EXPERTS) - 1)
+
+    def answers(
+        self, query: Row, ends: list[Any], scales: Row | None
+    ) -> tuple[list[int], list[Row | None], list[Row]]:
+        """The classes of the ends, or none; each local expert's answers; the models'."""
         nodes, counts = distinct(ends)
-        fit = LocalFit(query, np.stack([v.x for v in nodes]), counts, scales)
+        X = np.stack([v.x for v in nodes])
+        fit = LocalFit(query, X, counts, scales)
         labels = np.stack([v.c for v in nodes])
         classes = list(dict.fromkeys(labels[:, 0].astype(int).tolist())) if self.votes else []
+        scored = None
+        if self.linear.fits:
+            scores = np.stack([self.scores(x.astype(np.float64), classes) for x in [*X, query]])
+            scored = fit.with_scores(scores[:-1] - scores[-1])
         if self.votes:
             labels = np.array([[float(code == c) for c in classes] for code in labels[:, 0]])
         lowest, highest = labels.min(axis=0), labels.max(axis=0)
         mean = clipped_mean(labels, counts)
-        local = []
-        for expert in EXPERTS[:LINEAR]:
+        local: list[Row | None] = []
+        for kind, power, penalty in EXPERTS[:N_LOCAL]:
+            of_kind = scored if kind == "scored_ridge" else fit
+            if of_kind is None:
+                local.append(None)
+                continue
             answer = np.zeros(labels.shape[1])
-            for c, label in zip(fit.coefficients(*expert), labels, strict=True):
+            coefficients = of_kind.coefficients(kind, power, penalty)
+            for c, label in zip(coefficients, labels, strict=True):
                 answer = answer + c * label
             answer = np.where(np.isfinite(answer), answer, mean)
             slack = LOCAL_SLACK * (highest - lowest)
             local.append(np.minimum(np.maximum(answer, lowest - slack), highest + slack))
-        linear = self.linear.answer(query.astype(np.float64))
-        if self.votes:
-            clipped = np.minimum(np.maximum(linear, 0 - LOCAL_SLACK), 1 + LOCAL_SLACK)
-            linear = np.where(np.isfinite(linear), clipped, 0.0)
-        elif len(linear):
-            slack = LINEAR_SLACK * (highest - lowest)
-            clipped = np.minimum(np.maximum(linear, lowest - slack), highest + slack)
-            linear = np.where(np.isfinite(linear), clipped, lowest)
-        return classes, local, linear
+        models = []
+        for answer in self.linear.answers(query.astype(np.float64)):
+            if self.votes:
+                clipped = np.minimum(np.maximum(answer, 0 - LOCAL_SLACK), 1 + LOCAL_SLACK)
+                models.append(np.where(np.isfinite(answer), clipped, 0.0))
+            elif len(answer):
+                slack = LINEAR_SLACK * (highest - lowest)
+                clipped = np.minimum(np.maximum(answer, lowest - slack), highest + slack)
+                models.append(np.where(np.isfinite(answer), clipped, lowest))
+            else:
+                models.append(answer)
+        return classes, local, models
+
+    def scores(self, row: Row, classes: list[int]) -> Row:
+        """The quadratic model's answers for these classes, or in units of the labels."""
+        answer = self.linear.answers(row)[1]
+        if not self.votes:
+            return answer * self.units
+        places = [self.classes.index(code) for code in classes]
+        known = np.array([answer[p] if p < len(answer) else 0.0 for p in places])
+        return np.minimum(np.maximum(known, 0 - LOCAL_SLACK), 1 + LOCAL_SLACK)
 
     def label(self, query: Row, ends: list[Any], scales: Row | None) -> Row:
-        _, local, linear = self.answers(query, ends, scales)
+        _, local, models = self.answers(query, ends, scales)
         total = np.zeros(self.n_outputs)
-        for w, answer in zip(self.weights, [*local, linear], strict=True):
-            if w > 0:
+        for w, answer in zip(self.weights, [*local, *models], strict=True):
+            if w > 0 and answer is not None:
                 total = total + w * answer
         nodes, counts = distinct(ends)
         mean = clipped_mean(np.stack([v.c for v in nodes]), counts)
         return np.where(np.isfinite(total), total, mean)
 
     def shares(
-        self, weights: list[float], classes: Any, local: Any, linear: Row
+        self, weights: list[float], classes: list[int], local: Any, models: list[Row]
     ) -> dict[int, float]:
         """By code, in the order in which sums run."""
         shares: dict[int, float] = {}
         for column, code in enumerate(classes):
             share = 0.0
-            for w, answer in zip(weights[:LINEAR], local, strict=True):
+            for w, answer in zip(weights[:N_LOCAL], local, strict=True):
                 if w > 0:
                     share += w * float(answer[column])
             shares[code] = share
-        if weights[LINEAR] > 0:
-            for place, answer in enumerate(linear.tolist()):
-                code = self.classes[place]
-                shares[code] = shares.get(code, 0.0) + weights[LINEAR] * answer
+        for w, of_model in zip(weights[N_LOCAL:], models, strict=True):
+            for place, answer in enumerate(of_model.tolist()):
+                if w > 0:
+                    code = self.classes[place]
+                    shares[code] = shares.get(code, 0.0) + w * answer
         shares = {code: max(share, 0.0) for code, share in shares.items()}
         total = added(shares.values())
         return {code: s / total if total > 0 else 1.0 / len(shares) for code, s in shares.items()}
@@ -439,33 +551,39 @@ class Mixture:
         return {code: x / total for code, x in sharp.items()}
 
     def judge(self, c: Row, query: Row, ends: list[Any], scales: Row | None) -> None:
-        classes, local, linear = self.answers(query, ends, scales)
+        classes, local, models = self.answers(query, ends, scales)
+        self.n_judged += 1
         if not self.votes:
             for j in range(self.n_outputs):
-                errors = [(float(a[j]) - float(c[j])) * float(self.units[j]) for a in local]
-                last = (float(linear[j]) - float(c[j])) * float(self.units[j]) if len(linear) else 0
-                self.add_errors([*errors, last])
-            self.n_judged += 1
+                errors = [
+                    (float(a[j]) - float(c[j])) * float(self.units[j])
+                    if a is not None and len(a)
+                    else 0.0
+                    for a in [*local, *models]
+                ]
+                self.add_errors(errors)
             return
         code = int(c[0])
         if self.is_calibrating and code in self.classes:
-            self.judge_sharpness(code, self.shares(self.weights, classes, local, linear))
+            self.judge_sharpness(code, self.shares(self.weights, classes, local, models))
 
-        def linear_of(code: int) -> float:
-            known = code in self.classes and self.classes.index(code) < len(linear)
-            return float(linear[self.classes.index(code)]) if known else 0.0
+        def of_models(code: int, truth: float) -> list[float]:
+            place = self.classes.index(code) if code in self.classes else MOST_OUTPUTS
+            return [
+                (float(m[place]) if place < len(m) else 0.0) - truth if self.linear.fits else 0.0
+                for m in models
+            ]
 
-        has_linear = float(len(linear) > 0)
         for column, named in enumerate(classes):
             truth = float(named == code)
-            errors = [float(a[column]) - truth for a in local]
-            self.add_errors([*errors, has_linear * (linear_of(named) - truth)])
+            errors = [0.0 if a is None else float(a[column]) - truth for a in local]
+            self.add_errors([*errors, *of_models(named, truth)])
         if code not in classes:
-            self.add_errors([-1.0] * LINEAR + [has_linear * (linear_of(code) - 1.0)])
-        for place, answer in enumerate(linear.tolist()):
-            if self.classes[place] != code and self.classes[place] not in classes:
-                self.products[LINEAR, LINEAR] += answer * answer
-        self.n_judged += 1
+            errors = [0.0 if a is None else -1.0 for a in local]
+            self.add_errors([*errors, *of_models(code, 1.0)])
+        for named in self.classes[: len(models[0])]:
+            if named != code and named not in classes:
+                self.add_errors([0.0] * N_LOCAL + of_models(named, 0.0))
 
     def add_errors(self, errors: list[float]) -> None:
         with np.errstate(over="ignore", invalid="ignore"):

@@ -449,6 +449,8 @@ class BoundaryForest:
             self.mixture.look_ahead()
         if self.mixture is not None and self.seen == beginning_of_trial(self.seen, self.n_T):
             self.mixture.begin_trial(np.zeros(0) if self.mixture.votes else variances(self.labels))
+        if self.mixture is not None and self.seen == quarter_after(self.seen - 1, self.n_T):
+            self.mixture.solve_again()
         if doubling:
             lasting = [t for t in self.trees if self.forgets and self.lifetimes.is_lasting(t.place)]
             self.learn_weights(WINDOW, lasting[0].log_weights if lasting else self.log_weights)
@@ -612,6 +614,13 @@ def beginning_of_trial(seen: int, n_T: int) -> int:
 def middle_of_trial(seen: int, n_T: int) -> int:
     decision = decision_after(seen, n_T)
     return decision - (decision - beginning_of_trial(seen, n_T)) // 2
+
+
+def quarter_after(seen: int, n_T: int) -> int:
+    """Where models over all rows are solved between two decisions, or the next decision."""
+    decision = decision_after(seen, n_T)
+    quarters = [decision // 2 + decision // 8 * k for k in range(4)]
+    return next((q for q in quarters if q > seen), decision)
 
 
 # --- the spread of labels -------------------------------------------------------------------------

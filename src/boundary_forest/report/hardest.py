@@ -179,7 +179,7 @@ def note(examples: Sequence[HardExample], last: SessionSnapshot) -> str:
     if any(_is_mixed(example.votes.examples) for example in examples):
         how += (
             " A mixture of experts predicted: a weight is what the label of a stored example is "
-            "multiplied by, which may be negative, and a linear model may have the rest."
+            "multiplied by, which may be negative, and models over all rows may have the rest."
         )
     if examples[-1].in_warmup:
         how += " Rows of the warm-up come last: each was predicted by its nearest neighbour alone."

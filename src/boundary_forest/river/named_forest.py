@@ -354,21 +354,25 @@ def numbers(what: str, column: pd.Series) -> NDArray[Any] | list[float]:
 
 
 def _narrow_linear_model(state: dict[str, Any], width: int, n: int) -> dict[str, NDArray[Any]]:
-    """Return the linear model of a mixture without the columns from n on, which are all zero."""
+    """Return the models of a mixture without the columns from n on, which are all zero."""
     sums, model = state["linear_sums"], state["linear_model"]
     if not len(sums) or n == width:
         return {}
-    below = width * (width + 1) // 2
-    outputs = (len(sums) - 1 - 2 * width - below) // (width + 2)
-    lengths = [1, width, outputs, width, below, outputs, outputs * width]
-    rows, origin, labels, of_rows, products, of_labels, cross = np.split(
+    products = int(sums[1])
+    terms = width + products
+    kept_products = min(products, n * (n + 1) // 2)
+    kept = n + kept_products  # the first columns' terms are the first ones
+    outputs = (len(sums) - 2 - width - terms - terms * (terms + 1) // 2) // (terms + 2)
+    lengths = [2, width, outputs, terms, terms * (terms + 1) // 2, outputs, outputs * terms]
+    counts, origin, labels, of_terms, below, of_labels, cross = np.split(
         sums, np.cumsum(lengths)[:-1]
     )
-    kept = [
-        rows, origin[:n], labels, of_rows[:n], products[: n * (n + 1) // 2], of_labels,
-        cross.reshape(outputs, width)[:, :n].ravel(),
+    narrow = [
+        counts[:1], np.array([float(kept_products)]), origin[:n], labels, of_terms[:kept],
+        below[: kept * (kept + 1) // 2], of_labels, cross.reshape(outputs, terms)[:, :kept].ravel(),
     ]  # fmt: skip
+    linear, quadratic = np.split(model.reshape(-1, 2 + width + terms), [1 + width], axis=1)
     return {
-        "linear_sums": np.concatenate(kept),
-        "linear_model": np.ascontiguousarray(model.reshape(-1, 1 + width)[:, : 1 + n]).ravel(),
+        "linear_sums": np.concatenate(narrow),
+        "linear_model": np.hstack([linear[:, : 1 + n], quadratic[:, : 1 + kept]]).ravel(),
     }

@@ -31,7 +31,7 @@ class VotingExample:
         Number of trees that ended there; 0 if there was none yet.
     weight : float
         Its share of the answer, for all of these trees together. In a mixture it is what its
-        label is multiplied by, which may be negative, and a linear model may have the rest.
+        label is multiplied by, which may be negative, and models over all rows may have the rest.
     """
 
     arrival: int
