@@ -20,6 +20,7 @@ from benchmarks.harness import Settings, installed
 from benchmarks.peers import PEERS
 from benchmarks.report import make_console, print_verdicts
 from benchmarks.sections import (
+    answers,
     crossover,
     durable,
     frames,
@@ -40,6 +41,7 @@ SECTIONS: dict[str, Any] = {
     "mnist": mnist,
     "tables": tables,
     "learned": learned,
+    "answers": answers,
     "frames": frames,
     "crossover": crossover,
     "prequential": prequential,
