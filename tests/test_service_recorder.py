@@ -61,7 +61,7 @@ def test_a_regression_and_an_index_are_recorded(tmp_path):
     with in_process(tmp_path / "i", task="retrieval") as service:
         service.post("/v1/upsert", {"rows": ROWS[:2], "ids": ["a", "b"]})
         end = time.monotonic() + 20
-        while service.recorder.since(0)[-1].seen == 0:
+        while not any(moment.seen for moment in service.recorder.since(0)):
             assert time.monotonic() < end
             time.sleep(0.02)
         assert service.recorder.since(0)[-1].figures.stored == 2
