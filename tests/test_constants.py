@@ -51,6 +51,7 @@ IN_SOURCE = {
     "n_early": reservoir.EARLY,
     "most_recent": reservoir.MOST_RECENT,
     "least_overlap": reservoir.LEAST_OVERLAP,
+    "least_overlap_of_streams": reservoir.LEAST_OVERLAP_OF_STREAMS,
     "depth_period": depth.DEPTH_PERIOD,
     "longest_period": depth.LONGEST_PERIOD,
     "depth_stride": depth.DEPTH_STRIDE,

@@ -169,7 +169,9 @@ class BoundaryForest:
         # The last arrivals, if weights are learned from them: numbers, positions and labels.
         self.window: list[tuple[int, Row, Row]] = []
         has_reservoir = self.learns_weights and E == "shepard_vote"
-        self.reservoir = Reservoir(seed, max_stored) if has_reservoir else None
+        self.reservoir = (
+            Reservoir(seed, max_stored, forgets=self.forgets) if has_reservoir else None
+        )
         self.trees: list[BoundaryTree] = []
         self.buffer: list[Node] = []
         self.labels: list[Row] = []

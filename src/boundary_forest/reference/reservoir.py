@@ -25,7 +25,7 @@ MOST_MEMBERS = 2000
 REPLAY_PERIOD, EARLY_PERIOD = 512, 64  # arrivals
 EARLY = 1024  # arrivals
 MOST_RECENT = 256  # arrivals whose classes are compared
-LEAST_OVERLAP = 0.75
+LEAST_OVERLAP, LEAST_OVERLAP_OF_STREAMS = 0.75, 0.6
 
 
 def overlap(latest: Sequence[int], members: Sequence[int]) -> float:
@@ -42,8 +42,9 @@ def overlap(latest: Sequence[int], members: Sequence[int]) -> float:
 class Reservoir:
     """``max_stored`` limits it to a quarter of that; 0 is no limit."""
 
-    def __init__(self, seed: int, max_stored: int) -> None:
+    def __init__(self, seed: int, max_stored: int, *, forgets: bool = False) -> None:
         self.seed, self.replays = seed, False
+        self.forgets = forgets
         self.capacity = min(MOST_MEMBERS, max_stored // 4) if max_stored else MOST_MEMBERS
         # By key: (key, arrival), and the example, or None once it is forgotten.
         self.keys: list[tuple[int, int]] = []
@@ -85,4 +86,6 @@ class Reservoir:
             first = seen - min(MOST_RECENT, seen // 2)
             latest = [example for example in window if example[0] >= first]
             classes = [[int(c[0]) for _, _, c in some] for some in (latest, self.members)]
-            self.replays = overlap(*classes) < LEAST_OVERLAP
+            of_stream = self.forgets and seen >= 2 * MOST_RECENT
+            least = LEAST_OVERLAP_OF_STREAMS if of_stream else LEAST_OVERLAP
+            self.replays = overlap(*classes) < least
