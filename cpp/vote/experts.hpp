@@ -31,6 +31,9 @@ inline constexpr Expert experts[] = {
 };
 inline constexpr std::size_t n_experts = sizeof experts / sizeof *experts;
 inline constexpr std::size_t linear_expert = n_experts - 1;
+inline constexpr double local_slack =
+    0.25;  // of the labels' range, beyond which no local expert goes
+inline constexpr double linear_slack = 1.0;    // the same for a linear model
 inline constexpr std::size_t most_active = 4;  // experts that may have a weight
 
 std::string name_of(const Expert& expert);

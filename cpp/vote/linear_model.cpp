@@ -105,7 +105,14 @@ void LinearModel::widen(std::size_t n_features) {
   products.resize(n_features * (n_features + 1) / 2, 0.0);
 }
 
-void LinearModel::solve() {
+void LinearModel::decay(double factor) {
+  constexpr double least = 1e-200;  // or numbers would become subnormal, and slow
+  n *= factor;
+  for (std::vector<double>* part : {&sums, &products, &label_sums, &cross})
+    for (double& x : *part) x = std::fabs(x) < least ? 0.0 : factor * x;
+}
+
+void LinearModel::solve(double penalty) {
   coefficients.clear();
   intercepts.clear();
   if (!is_kept() || !(n >= 2.0)) return;
@@ -122,7 +129,7 @@ void LinearModel::solve() {
   for (std::size_t j = 0; j < D; ++j)
     for (std::size_t k = 0; k <= j; ++k) {
       const double covariance = products[j * (j + 1) / 2 + k] / n - mean[j] * mean[k];
-      system[k * D + j] = covariance * scale[j] * scale[k] + (j == k ? linear_penalty : 0.0);
+      system[k * D + j] = covariance * scale[j] * scale[k] + (j == k ? penalty : 0.0);
     }
   if (!cholesky(system.data(), D)) return;
   std::vector<double> solution(D);

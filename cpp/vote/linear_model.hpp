@@ -32,6 +32,11 @@ struct LinearModel {
   bool is_kept() const { return !origin.empty(); }
   bool is_solved() const { return !intercepts.empty(); }
   std::size_t n_outputs() const { return label_sums.size(); }
+  // That it holds.
+  std::size_t n_numbers() const {
+    return 1 + origin.size() + label_origin.size() + sums.size() + products.size() +
+           label_sums.size() + cross.size() + coefficients.size() + intercepts.size();
+  }
 
   // The first row.
   void begin(std::span<const double> row, std::span<const double> label);
@@ -47,7 +52,10 @@ struct LinearModel {
   // Further features, which were 0 in all rows; if they are too many, there is no model any more.
   void widen(std::size_t n_features);
 
-  void solve();
+  // All rows so far count for less; what has all but vanished is 0.
+  void decay(double factor);
+
+  void solve(double penalty = linear_penalty);
   // The answer for each output that was there when it was solved.
   void answer(std::span<const double> row, std::vector<double>& out) const;
 

@@ -13,22 +13,6 @@ void append(std::vector<double>& all, const Part& part) {
   all.insert(all.end(), part.begin(), part.end());
 }
 
-// Takes parts of known lengths from the front.
-class Reader {
- public:
-  explicit Reader(std::span<const double> all) : left_(all) {}
-
-  std::vector<double> next(std::size_t n) {
-    const std::span<const double> part = left_.first(n);
-    left_ = left_.subspan(n);
-    return {part.begin(), part.end()};
-  }
-  std::size_t n_left() const { return left_.size(); }
-
- private:
-  std::span<const double> left_;
-};
-
 void check_weights(std::span<const double> weights) {
   std::size_t n_active = 0;
   double sum = 0.0;
@@ -41,37 +25,51 @@ void check_weights(std::span<const double> weights) {
           "mixture_weights has no mixture");
 }
 
-LinearModel linear_of(const MixtureArrays& arrays, std::size_t D, std::size_t n_outputs,
-                      std::uint64_t seen) {
+}  // namespace
+
+void append_linear(const LinearModel& linear, MixtureArrays& arrays) {
+  if (!linear.is_kept()) return;
+  arrays.linear_sums.push_back(linear.n);
+  for (const std::vector<double>* part : {&linear.origin, &linear.label_origin, &linear.sums,
+                                          &linear.products, &linear.label_sums, &linear.cross})
+    append(arrays.linear_sums, *part);
+  const std::size_t D = linear.origin.size();
+  for (std::size_t o = 0; o < linear.intercepts.size(); ++o) {
+    arrays.linear_model.push_back(linear.intercepts[o]);
+    append(arrays.linear_model, std::span(linear.coefficients).subspan(o * D, D));
+  }
+}
+
+LinearModel linear_of(std::span<const double> sums, std::span<const double> solution, std::size_t D,
+                      std::size_t n_outputs, std::uint64_t seen, bool ages) {
   LinearModel linear;
-  if (arrays.linear_sums.empty()) {
-    require(arrays.linear_model.empty(), "linear_model has no sums");
+  if (sums.empty()) {
+    require(solution.empty(), "linear_model has no sums");
     return linear;
   }
   require(D <= LinearModel::most_features, "linear_sums has too many features");
   const std::size_t fixed = 1 + 2 * D + D * (D + 1) / 2;
-  const std::size_t size = arrays.linear_sums.size();
+  const std::size_t size = sums.size();
   require(size >= fixed && (size - fixed) % (D + 2) == 0, "linear_sums has the wrong size");
   const std::size_t outputs = (size - fixed) / (D + 2);
-  linear.n = arrays.linear_sums[0];
-  require(
-      linear.n >= 0.0 && linear.n <= static_cast<double>(seen) && linear.n == std::floor(linear.n),
-      "linear_sums has an invalid number of rows");
+  linear.n = sums[0];
+  require(linear.n >= 0.0 && linear.n <= static_cast<double>(seen) &&
+              (ages || linear.n == std::floor(linear.n)),
+          "linear_sums has an invalid number of rows");
   require(outputs == n_outputs || (linear.n == 0.0 && outputs < n_outputs),
           "linear_sums does not match the labels");
-  Reader reader(std::span(arrays.linear_sums).subspan(1));
+  NumberReader reader(sums.subspan(1));
   linear.origin = reader.next(D);
   linear.label_origin = reader.next(outputs);
   linear.sums = reader.next(D);
   linear.products = reader.next(D * (D + 1) / 2);
   linear.label_sums = reader.next(outputs);
   linear.cross = reader.next(outputs * D);
-  require(
-      arrays.linear_model.size() % (D + 1) == 0 && arrays.linear_model.size() / (D + 1) <= outputs,
-      "linear_model has the wrong size");
-  for (const double x : arrays.linear_model)
+  require(solution.size() % (D + 1) == 0 && solution.size() / (D + 1) <= outputs,
+          "linear_model has the wrong size");
+  for (const double x : solution)
     require(std::isfinite(x), "linear_model has a number that is not finite");
-  Reader model(arrays.linear_model);
+  NumberReader model(solution);
   while (model.n_left() > 0) {
     append(linear.intercepts, model.next(1));
     append(linear.coefficients, model.next(D));
@@ -79,7 +77,16 @@ LinearModel linear_of(const MixtureArrays& arrays, std::size_t D, std::size_t n_
   return linear;
 }
 
-}  // namespace
+ClassOrder class_order_of(const MixtureArrays& arrays, bool votes, std::uint32_t n_classes) {
+  ClassOrder classes;
+  require(votes || arrays.classes.empty(), "class_order has classes, but labels are none");
+  for (const std::uint32_t code : arrays.classes) {
+    require(code < n_classes && classes.find(code) == nothing,
+            "class_order has a class that does not exist, or one twice");
+    classes.add(code);
+  }
+  return classes;
+}
 
 MixtureArrays arrays_of(const MixtureState& mixture) {
   MixtureArrays arrays;
@@ -91,17 +98,7 @@ MixtureArrays arrays_of(const MixtureState& mixture) {
   append(arrays.trial, mixture.products);
   append(arrays.trial, mixture.losses);
   arrays.classes.assign(mixture.classes.codes().begin(), mixture.classes.codes().end());
-  const LinearModel& linear = mixture.linear;
-  if (!linear.is_kept()) return arrays;
-  arrays.linear_sums = {linear.n};
-  for (const std::vector<double>* part : {&linear.origin, &linear.label_origin, &linear.sums,
-                                          &linear.products, &linear.label_sums, &linear.cross})
-    append(arrays.linear_sums, *part);
-  const std::size_t D = linear.origin.size();
-  for (std::size_t o = 0; o < linear.intercepts.size(); ++o) {
-    arrays.linear_model.push_back(linear.intercepts[o]);
-    append(arrays.linear_model, std::span(linear.coefficients).subspan(o * D, D));
-  }
+  append_linear(mixture.linear, arrays);
   return arrays;
 }
 
@@ -117,7 +114,7 @@ MixtureState mixture_of(const MixtureArrays& arrays, const Params& params, std::
   }
   const bool votes = params.estimator == Estimator::shepard_vote;
   require(arrays.weights.size() == n_experts + 1, "mixture_weights does not match the experts");
-  Reader weights(arrays.weights);
+  NumberReader weights(arrays.weights);
   mixture.weights = weights.next(n_experts);
   check_weights(mixture.weights);
   const double sharpness = arrays.weights.back();
@@ -127,7 +124,7 @@ MixtureState mixture_of(const MixtureArrays& arrays, const Params& params, std::
   require(arrays.trial.size() ==
               2 + mixture.units.size() + mixture.products.size() + mixture.losses.size(),
           "mixture_trial has the wrong size");
-  Reader trial(arrays.trial);
+  NumberReader trial(arrays.trial);
   mixture.n_judged = trial.next(1)[0];
   const double is_calibrating = trial.next(1)[0];
   require(mixture.n_judged >= 0.0 && mixture.n_judged <= static_cast<double>(seen) &&
@@ -137,13 +134,8 @@ MixtureState mixture_of(const MixtureArrays& arrays, const Params& params, std::
   mixture.units = trial.next(mixture.units.size());
   mixture.products = trial.next(mixture.products.size());
   mixture.losses = trial.next(mixture.losses.size());
-  require(votes || arrays.classes.empty(), "class_order has classes, but labels are none");
-  for (const std::uint32_t code : arrays.classes) {
-    require(code < n_classes && mixture.classes.find(code) == nothing,
-            "class_order has a class that does not exist, or one twice");
-    mixture.classes.add(code);
-  }
-  mixture.linear = linear_of(arrays, params.n_features,
+  mixture.classes = class_order_of(arrays, votes, n_classes);
+  mixture.linear = linear_of(arrays.linear_sums, arrays.linear_model, params.n_features,
                              votes ? mixture.classes.size() : params.label_length, seen);
   require(mixture.weights[linear_expert] == 0.0 || mixture.linear.is_solved(),
           "mixture_weights has a linear model that was not saved");

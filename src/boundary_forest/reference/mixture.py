@@ -205,7 +205,7 @@ class LinearModel:
         self.origin = self.origin + shift
         self.sums = np.zeros(len(shift))
 
-    def solve(self) -> None:
+    def solve(self, penalty: float = LINEAR_PENALTY) -> None:
         self.coefficients = self.intercepts = None
         if not self.is_kept or not self.n >= 2:
             return
@@ -218,7 +218,7 @@ class LinearModel:
         system = covariances * scale[:, None] * scale[None]
         # The engine takes element (j, k <= j) times the scale of j first.
         system = np.tril(system) + np.tril(system, -1).T
-        U = cholesky(system + np.diag(np.full(len(mean), LINEAR_PENALTY)))
+        U = cholesky(system + np.diag(np.full(len(mean), penalty)))
         if U is None:
             return
         coefficients, intercepts = [], []

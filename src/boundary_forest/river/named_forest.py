@@ -29,7 +29,7 @@ from boundary_forest.estimators.columns.layout import width_for
 from boundary_forest.estimators.columns.reading import natural_order
 from boundary_forest.estimators.copying import filled
 from boundary_forest.estimators.element_type import LARGEST_INTEGER
-from boundary_forest.estimators.engine_constants import NONE
+from boundary_forest.estimators.engine_constants import N_STREAM_MODELS, NONE
 from boundary_forest.estimators.explanation import Explanation, explanation_of
 from boundary_forest.estimators.fitted import Fitted, Forest, new_engine
 from boundary_forest.estimators.forest_settings import ForestSettings
@@ -221,7 +221,8 @@ class NamedForest:
         for name in ("positions", "log_weights", "window_positions"):
             if np.ndim(state[name]) == 2:
                 state[name] = np.ascontiguousarray(state[name][:, :n])
-        state |= _narrow_linear_model(state, self.columns.width, n)
+        forgets = self._estimator.get_params().get("forgetting") is not None
+        state |= _narrow_linear_models(state, self.columns.width, n, forgets=forgets)
         policy = new_labels(self._estimator).encoded(labels, None, len(labels), 0)[1]
         settings = replace(self._settings(), n_features=n)
         texts = all(isinstance(name, str) for name in self.columns.of)
@@ -353,11 +354,23 @@ def numbers(what: str, column: pd.Series) -> NDArray[Any] | list[float]:
     return values
 
 
-def _narrow_linear_model(state: dict[str, Any], width: int, n: int) -> dict[str, NDArray[Any]]:
-    """Return the linear model of a mixture without the columns from n on, which are all zero."""
+def _narrow_linear_models(
+    state: dict[str, Any], width: int, n: int, *, forgets: bool
+) -> dict[str, NDArray[Any]]:
+    """Return the linear models of a mixture without the columns from n on, which are all zero."""
     sums, model = state["linear_sums"], state["linear_model"]
     if not len(sums) or n == width:
         return {}
+    # A stream has several, one behind the other.
+    parts = np.split(sums, N_STREAM_MODELS if forgets else 1)
+    narrow = [_narrow_sums(part, width, n) for part in parts]
+    return {
+        "linear_sums": np.concatenate(narrow),
+        "linear_model": np.ascontiguousarray(model.reshape(-1, 1 + width)[:, : 1 + n]).ravel(),
+    }
+
+
+def _narrow_sums(sums: NDArray[Any], width: int, n: int) -> NDArray[Any]:
     below = width * (width + 1) // 2
     outputs = (len(sums) - 1 - 2 * width - below) // (width + 2)
     lengths = [1, width, outputs, width, below, outputs, outputs * width]
@@ -368,7 +381,4 @@ def _narrow_linear_model(state: dict[str, Any], width: int, n: int) -> dict[str,
         rows, origin[:n], labels, of_rows[:n], products[: n * (n + 1) // 2], of_labels,
         cross.reshape(outputs, width)[:, :n].ravel(),
     ]  # fmt: skip
-    return {
-        "linear_sums": np.concatenate(kept),
-        "linear_model": np.ascontiguousarray(model.reshape(-1, 1 + width)[:, : 1 + n]).ravel(),
-    }
+    return np.concatenate(kept)
