@@ -12,6 +12,7 @@ from benchmarks.harness import installed
 
 GENERATED = ("SEA", "LED", "Agrawal", "RBF", "Hyperplane")
 REAL = {"electricity": 45_312, "covtype": 100_000}  # rows; electricity has no more
+SQUARES = "moving squares"
 FRIEDMAN = ("lea", "gra", "gsg")
 AFTER = 100  # is added to the seed of the second of two concepts, so that no row repeats
 
@@ -72,6 +73,20 @@ def generated(name: str, n: int, seed: int) -> Stream:
         ),
     }
     return _of_river(name, makers[name](), n)
+
+
+def moving_squares(n: int, seed: int) -> Stream:
+    """Return four uniform squares side by side, each a class, that move and turn at borders.
+
+    As in the paper of SAM-kNN: after 120 rows a square begins to reach where the next one was, so
+    that older rows mislead.
+    """
+    rng = np.random.default_rng(seed)
+    y = rng.integers(4, size=n)
+    step = (np.arange(n) / 120 + 6) % 24  # there and back again
+    X = rng.uniform(size=(n, 2))
+    X[:, 0] += 2 * y + np.minimum(step, 24 - step)
+    return Stream(SQUARES, X, y)
 
 
 def friedman(kind: str, n: int, seed: int) -> Stream:

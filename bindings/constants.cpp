@@ -73,11 +73,15 @@ void bind_constants(nb::module_& m) {
 
   m.def(
       "experts",
-      [] {
+      [](bool forgets) {
         std::vector<std::string> names;
-        for (const Expert& expert : experts) names.push_back(name_of(expert));
+        if (forgets)
+          for (const StreamExpert& expert : stream_experts) names.emplace_back(expert.name);
+        else
+          for (const Expert& expert : experts) names.push_back(name_of(expert));
         return names;
       },
+      "forgets"_a = false,
       "Return the names of the experts that weights='mixture' mixes, by number.");
 
   m.attr("N_ESTIMATORS") = Params{}.n_T;  // by default
@@ -94,6 +98,7 @@ void bind_constants(nb::module_& m) {
   m.attr("LEAST_CLASS_WEIGHT") = ClassWeights::least;
   m.attr("LARGEST_CLASS_WEIGHT") = ClassWeights::largest;
 
+  m.attr("N_STREAM_MODELS") = n_models;
   m.attr("MOST_LINEAR_FEATURES") = LinearModel::most_features;
   m.attr("MOST_LINEAR_OUTPUTS") = LinearModel::most_outputs;
   m.attr("MOST_TERMS") = Terms::most;

@@ -151,6 +151,13 @@ inline nb::dict to_dict(BoundaryForest::State&& state, const Params& params, boo
   return all;
 }
 
+inline nb::tuple to_tuple(Paths::Recent recent) {
+  const std::size_t n = recent.arrivals.size();
+  return nb::make_tuple(
+      to_numpy(std::move(recent.arrivals), {n}), to_numpy(std::move(recent.labels)),
+      to_numpy(std::move(recent.distances), {n}), to_numpy(std::move(recent.weights), {n}));
+}
+
 inline RowsView view_of(const Array2d& X, const Params& params) {
   if (X.shape(1) != params.n_features)
     throw std::invalid_argument("X has " + std::to_string(X.shape(1)) + " features, expected " +

@@ -82,9 +82,9 @@ nb::tuple Forest::paths(const Array2d& x) {
                                 to_numpy(std::move(path.distances.values), {n})));
   }
   const std::size_t n = paths.weights.size();
-  return nb::make_tuple(trees, to_numpy(std::move(paths.weights), {n}),
-                        to_numpy(std::move(paths.estimate)),
-                        to_tuple(std::move(paths.examples), forest->params()));
+  return nb::make_tuple(
+      trees, to_numpy(std::move(paths.weights), {n}), to_numpy(std::move(paths.estimate)),
+      to_tuple(std::move(paths.examples), forest->params()), to_tuple(std::move(paths.recent)));
 }
 
 void bind_asking(nb::class_<Forest>& forest) {
@@ -131,8 +131,10 @@ void bind_asking(nb::class_<Forest>& forest) {
                    "tuple[list[tuple[numpy.typing.NDArray[numpy.uint32], "
                    "numpy.typing.NDArray[numpy.float64]]], numpy.typing.NDArray[numpy.float64], "
                    "numpy.typing.NDArray[numpy.float64], "
+                   "tuple[typing.Any, typing.Any, typing.Any, typing.Any], "
                    "tuple[typing.Any, typing.Any, typing.Any, typing.Any]]"),
-           "Return each tree's path, the trees' weights, the estimate, and the examples met.");
+           "Return each tree's path, the trees' weights, the estimate, the examples met, and the "
+           "recent rows that experts answer from: arrivals, labels, distances and weights.");
 }
 
 }  // namespace boundary_forest

@@ -23,7 +23,7 @@ def accuracy(section: dict[str, Any]) -> Any:
     for ax, name in zip(axes, STREAMS, strict=True):
         step = SHOWN[name]
         for title, color in COLOR.items():
-            losses = section["seven"][name]["rows"][title]["curve"]
+            losses = section["drifting"][name]["rows"][title]["curve"]
             losses = losses[: len(losses) // step * step]
             right = [1 - sum(losses[i : i + step]) / step for i in range(0, len(losses), step)]
             rows = [CURVE * step * (i + 1) / 1000 for i in range(len(right))]

@@ -54,8 +54,8 @@ def extract_streams(section: dict[str, Any]) -> dict[str, Table]:
         }
 
     return {
-        "accuracy": of("seven", lambda row: 1 - row["loss"]),
-        "rate": of("seven", lambda row: row["rows_s"]),
+        "accuracy": of("drifting", lambda row: 1 - row["loss"]),
+        "rate": of("drifting", lambda row: row["rows_s"]),
         "error": of("regression", lambda row: row["loss"]),
         "shuffled": of("shuffled", lambda row: 1 - row["loss"]),
         "bounded": of("bounded", lambda row: 1 - row["loss"]),

@@ -224,17 +224,21 @@ def test_targets_of_streams_compare_with_the_run_of_the_same_learner():
         }
         return {"is_real": True, "rows": rows}
 
-    seven = {name: part(0.1, 0.2, 0.2) for name in (*drift.GENERATED, *drift.REAL)}
-    seven["SEA"] = part(0.22, 0.2, 0.2)
+    names = (*drift.GENERATED, *drift.REAL, drift.SQUARES)
+    drifting = {name: part(0.08, 0.2, 0.2) for name in names}
+    drifting["SEA"] = part(0.22, 0.2, 0.2)
     long = {"rows_s_end": 9.0, "rows_s_at": 10.0, "growth": 0.06}
-    result = {"seven": seven, "shuffled": {}, "regression": {}, "long": long}
+    result = {"drifting": drifting, "shuffled": {}, "regression": {}, "long": long}
     met = {aim["what"]: aim["met"] for aim in streams.targets(result, Settings())}
     assert met == {
         "mean accuracy - ARF's": True,
         "the same where it is least": False,
         "for_streams(): least rows/s / ARF's": True,
         "through River: least rows/s / ARF's": False,
+        "SEA: accuracy": False,
+        "Hyperplane: accuracy": True,
         "electricity: accuracy": True,
+        "moving squares: accuracy": False,
         "covtype: accuracy": False,
         "long run: growth of memory": False,
         "long run: rows/s, end / first tenth": True,

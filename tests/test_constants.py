@@ -16,7 +16,15 @@ import pytest
 
 import boundary_forest
 from boundary_forest import _core
-from boundary_forest.reference import depth, forgetting, graph, reservoir, votes, weights
+from boundary_forest.reference import (
+    depth,
+    forgetting,
+    graph,
+    reservoir,
+    stream_mixture,
+    votes,
+    weights,
+)
 
 river = pytest.importorskip("boundary_forest.river")
 
@@ -52,6 +60,16 @@ IN_SOURCE = {
     "most_recent": reservoir.MOST_RECENT,
     "least_overlap": reservoir.LEAST_OVERLAP,
     "least_overlap_of_streams": reservoir.LEAST_OVERLAP_OF_STREAMS,
+    "rate_decay": stream_mixture.RATE_DECAY,
+    "sharpness_decay": stream_mixture.SHARPNESS_DECAY,
+    "rows_to_calibrate": stream_mixture.ROWS_TO_CALIBRATE,
+    "class_prior": stream_mixture.CLASS_PRIOR,
+    "label_prior": stream_mixture.LABEL_PRIOR,
+    "largest_loss": stream_mixture.LARGEST_LOSS,
+    "largest_share": stream_mixture.LARGEST_SHARE,
+    "sixteenths_per_nat": stream_mixture.SIXTEENTHS_PER_NAT,
+    "least_log": stream_mixture.LEAST_LOG,
+    "recentre_period": stream_mixture.RECENTRE_PERIOD,
     "depth_period": depth.DEPTH_PERIOD,
     "longest_period": depth.LONGEST_PERIOD,
     "depth_stride": depth.DEPTH_STRIDE,

@@ -64,7 +64,7 @@ def test_a_run_replaces_the_figures_and_names_itself(folder):
 
 def test_streams_and_indexes_are_taken_too(folder):
     rows = {"for_streams()": {"loss": 0.25, "rows_s": 10.0}}
-    keys = ("seven", "regression", "shuffled", "bounded")
+    keys = ("drifting", "regression", "shuffled", "bounded")
     index = {"title": "flat", "installed": True, "build_s": 1.0, "bytes": 2.0}
     curve = [{"recall": 0.8, "us": 10.0}, {"recall": 1.0, "us": 30.0}]
     sections = {

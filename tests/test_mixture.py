@@ -164,7 +164,6 @@ def test_huge_targets_and_features_stay_finite(friedman):
     ("parameters", "message"),
     [
         ({"metric": "manhattan", "feature_weights": None}, "requires metric='euclidean'"),
-        ({"forgetting": "auto"}, "requires forgetting=None"),
     ],
 )
 def test_what_a_mixture_cannot_do_is_refused(parameters, message):
@@ -229,7 +228,6 @@ def test_for_tables_mixes_where_it_can(package, name):
     other = {"metric": "manhattan", "feature_weights": None}
     assert make(**other).weights == "auto"
     assert make(**other, weights="uniform").weights == "uniform"
-    assert getattr(package, name).for_streams().weights == "auto"
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ KINDS = {
     "mixture with a limit": {"weights": "mixture", "max_stored": 140},
     "streams": {"max_samples": 0.6, "weights": "auto", "lifetimes": [0, 16, 0, 90, 5]},
     "streams with a limit": {"weights": "auto", "lifetimes": [0, 7, 0, 60, 40], "max_stored": 200},
+    "streams that mix": {"max_samples": 0.6, "weights": "mixture", "lifetimes": [0, 16, 0, 90, 5]},
 }
 
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "adapt/reservoir.hpp"
+#include "adapt/stream_mixture.hpp"
 #include "adapt/window.hpp"
 #include "base/types.hpp"
 #include "tree/boundary_tree.hpp"
@@ -25,10 +26,11 @@ namespace boundary_forest {
 
 struct Adaptation {
   std::shared_ptr<const TreeSettings> settings;  // of the trees that are made from now on
-  Window window;                                 // of the last arrivals, if weights are learned
+  Window window;                                 // of the last arrivals (Params::has_window)
   Reservoir reservoir;                           // of all arrivals, likewise
   VoteState votes;
   MixtureState mixture;
+  StreamMixture stream;
 };
 
 class Schedule {

@@ -19,11 +19,12 @@ Decisions::Decisions(const Params& params, std::shared_ptr<const TreeSettings> s
 Adaptation Decisions::first(std::size_t row_bytes) const {
   Adaptation adaptation;
   adaptation.settings = settings_;
-  if (params_.has_learned_weights)
+  if (params_.has_window())
     adaptation.window = Window(row_bytes, params_.label_length, params_.ids);
   if (params_.has_reservoir()) adaptation.reservoir = Reservoir(params_);
   begin_votes(params_, adaptation.votes);
   begin_mixture(params_, adaptation.mixture);
+  begin_stream_mixture(params_, adaptation.stream);
   return adaptation;
 }
 
@@ -36,6 +37,7 @@ void Decisions::decide(Arrival seen, const Spread& spread, std::span<const Learn
                        const ExampleStore& store, std::size_t n_threads,
                        Adaptation& adaptation) const {
   adaptation.reservoir.decide(seen, adaptation.window, store);
+  adaptation.stream.is_sorted = adaptation.reservoir.replays();
   if (schedule_.chooses_votes(seen)) {
     if (params_.mixes())
       adaptation.mixture.decide();

@@ -193,10 +193,17 @@ struct Params {
   std::uint32_t n_held() const { return (end_tree == 0 ? n_T : end_tree) - first_tree; }
 
   // Whether rules for votes are tried here; and, in a forest that forgets, at every arrival.
-  bool tries_votes() const { return vote_weights == VoteWeights::automatic && !is_part(); }
+  bool tries_votes() const {
+    return (vote_weights == VoteWeights::automatic || mixes_streams()) && !is_part();
+  }
   bool judges_votes() const { return tries_votes() && forgets(); }
-  // Whether experts are mixed here.
-  bool mixes() const { return vote_weights == VoteWeights::mixture && !is_part(); }
+  // Whether experts are mixed here: by decisions (mixture.hpp), or after every arrival (stream_mixture.hpp).
+  bool mixes() const { return vote_weights == VoteWeights::mixture && !is_part() && !forgets(); }
+  bool mixes_streams() const {
+    return vote_weights == VoteWeights::mixture && !is_part() && forgets();
+  }
+  // Whether the last arrivals are kept, whether or not a tree has them.
+  bool has_window() const { return has_learned_weights || mixes_streams(); }
   // Whether the examples of each class are counted here.
   bool counts_classes() const { return has_balanced_votes && !is_part(); }
 
@@ -221,9 +228,6 @@ struct Params {
       throw std::invalid_argument("class_weight='balanced' requires classes");
     if (vote_weights == VoteWeights::mixture && estimator == Estimator::nearest)
       throw std::invalid_argument("weights='mixture' requires classes or means of labels");
-    if (vote_weights == VoteWeights::mixture && forgets())
-      throw std::invalid_argument(
-          "weights='mixture' does not work with forgetting yet: use weights='auto'");
     if (!(max_samples > 0.0 && max_samples <= 1.0))
       throw std::invalid_argument("max_samples must be above 0 and at most 1, got " +
                                   std::to_string(max_samples));

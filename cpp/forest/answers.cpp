@@ -80,6 +80,11 @@ std::pmr::vector<Vote> Answers::E_vote(const Position& query, std::span<const Le
         rule.mixture->probabilities(*rule.seen, ranks, ballot.classes);
     return {votes.begin(), votes.end(), memory};
   }
+  if (rule.stream != nullptr) {
+    begin(*rule.stream, query, v, rule);
+    const std::span<const Vote> votes = rule.stream->probabilities(ranks, ballot.classes);
+    return {votes.begin(), votes.end(), memory};
+  }
   std::pmr::vector<double> weights = distances_of(v, setup_.d(), memory);
   const std::pmr::vector<const double*> labels = labels_of(v, store_, memory);
   const double sum =
@@ -93,6 +98,10 @@ void Answers::E_label(const Position& query, std::span<const Leaf> v, const Answ
     rule.mixture->begin(query, v);
     return rule.mixture->label(out);
   }
+  if (rule.stream != nullptr) {
+    begin(*rule.stream, query, v, rule);
+    return rule.stream->label(out);
+  }
   if (setup_.params.estimator == Estimator::nearest) {
     std::copy_n(store_.label(closest_answer(v, store_).example), out.size(), out.begin());
     return;
@@ -103,6 +112,17 @@ void Answers::E_label(const Position& query, std::span<const Leaf> v, const Answ
   shepard_mean(labels_of(v, store_, &memory), weights, sum, out);
 }
 
+void Answers::begin(StreamRow& stream, const Position& query, std::span<const Leaf> v,
+                    const AnswerRule& rule) const {
+  const std::span<double> out = stream.begin(query, v);
+  const AnswerRule of_trees{{rule.ballot.power, rule.ballot.factors, {}}};
+  if (!setup_.votes()) return E_label(query, v, of_trees, out);
+  StackMemory memory;
+  const ClassOrder& seen = stream.classes();
+  for (const Vote& vote : E_vote(query, v, of_trees, {}, &memory))
+    out[seen.find(vote.code)] = vote.share;
+}
+
 std::pmr::vector<double> Answers::shares(const Position& query, std::span<const Leaf> v,
                                          const AnswerRule& rule, Memory* memory) const {
   const Ballot& ballot = rule.ballot;
@@ -110,6 +130,13 @@ std::pmr::vector<double> Answers::shares(const Position& query, std::span<const 
   if (rule.mixture != nullptr) {
     rule.mixture->begin(query, v);
     rule.mixture->tree_weights(weights);
+    return weights;
+  }
+  if (rule.stream != nullptr) {
+    begin(*rule.stream, query, v, rule);
+    const double total = shepard_weights(weights, ballot);
+    for (double& weight : weights) weight /= total;
+    rule.stream->tree_weights(weights);
     return weights;
   }
   if (setup_.params.estimator ==

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <memory_resource>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "adapt/adaptation.hpp"
 #include "forest/results.hpp"
 #include "forest/setup.hpp"
 #include "store/example_store.hpp"
@@ -32,6 +34,31 @@ struct AnswerRule {
   Ballot ballot;
   RowMixture* mixture = nullptr;
   const ClassOrder* seen = nullptr;
+  StreamRow* stream = nullptr;  // of a stream, where the ballot's answer is one of the experts
+};
+
+// What a rule needs besides the ballot, as far as something is mixed; `adaptation` must outlive it.
+class MixedRow {
+ public:
+  MixedRow(const Setup& setup, const ExampleStore& store, const Adaptation& adaptation)
+      : adaptation_(adaptation) {
+    const Metric& learned = *adaptation.settings->d;
+    if (setup.params.mixes())
+      mixture_.emplace(store, learned.scales(), adaptation.mixture, setup.votes());
+    if (setup.params.mixes_streams())
+      stream_.emplace(store, setup.d(), learned, adaptation.window, adaptation.stream,
+                      setup.votes());
+  }
+
+  AnswerRule rule(const Ballot& ballot) {
+    return {ballot, mixture_ ? &*mixture_ : nullptr, &adaptation_.mixture.classes,
+            stream_ ? &*stream_ : nullptr};
+  }
+
+ private:
+  const Adaptation& adaptation_;
+  std::optional<RowMixture> mixture_;
+  std::optional<StreamRow> stream_;
 };
 
 // Of one row: the form in which votes are counted.
@@ -68,6 +95,9 @@ class Answers {
                                 const AnswerRule& rule, Ranks ranks, Memory* memory) const;
   void E_label(const Position& query, std::span<const Leaf> v, const AnswerRule& rule,
                std::span<double> out) const;
+  // The row of a stream, with what the ballot makes of its trees.
+  void begin(StreamRow& stream, const Position& query, std::span<const Leaf> v,
+             const AnswerRule& rule) const;
   std::pmr::vector<double> shares(const Position& query, std::span<const Leaf> v,
                                   const AnswerRule& rule, Memory* memory) const;
 

@@ -33,7 +33,12 @@ Forgetting Deletion::forget(const Ids& ids, const Run& run, bool erases) {
     for (Slot slot = 0; !draft_.planted() && slot < forgotten.size(); ++slot)
       if (forgotten[slot]) store.let_go(slot, draft_.next());
     draft_.progress().adaptation.reservoir.erase(forgotten, draft_.next(), store);
-    for (const Arrival a : erased) draft_.progress().adaptation.window.erase(a);
+    Adaptation& adaptation = draft_.progress().adaptation;
+    for (const Arrival a : erased) adaptation.window.erase(a);
+    if (adaptation.stream.is_mixed())
+      adaptation.stream.learn_again(adaptation.window, store.element_type(),
+                                    setup_.params.n_features, setup_.params.label_length,
+                                    setup_.votes());
   });
   return {};
 }

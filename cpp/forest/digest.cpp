@@ -57,7 +57,8 @@ Hash128 hash_of(const Adaptation& adaptation, const VoteState& votes, const Para
                 const ExampleStore& store, std::span<const std::uint64_t> label_keys) {
   const Window& window = adaptation.window;
   const Hash128 counts = hash_of_counts(votes.class_counts, label_keys);
-  const MixtureArrays mixture = arrays_of(adaptation.mixture);
+  const MixtureArrays mixture = adaptation.stream.is_mixed() ? arrays_of(adaptation.stream, params)
+                                                             : arrays_of(adaptation.mixture);
   if (votes.errors.empty() && !window.is_kept() && mixture.weights.empty()) return counts;
   Hash128 hash = beginning;
   for (const std::vector<double>* numbers :

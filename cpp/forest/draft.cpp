@@ -45,7 +45,9 @@ void Draft::count_labels(Slot first, std::size_t n) {
   Window& window = progress_.adaptation.window;
   Ids id = store_.ids().blank(1);
   const std::size_t D = setup_.params.n_features;
-  std::vector<double> row(setup_.params.mixes() ? D : 0);
+  const Params& params = setup_.params;
+  const bool mixes = params.mixes() || params.mixes_streams();
+  std::vector<double> row(mixes ? D : 0);
   for (std::size_t i = 0; i < n; ++i) {
     const Slot slot = first + static_cast<Slot>(i);
     const double* label = store_.label(slot);
@@ -59,10 +61,13 @@ void Draft::count_labels(Slot first, std::size_t n) {
       progress_.spread.add(label);
     if (setup_.params.counts_classes())
       count_class(*label, progress_.adaptation.votes.class_counts);
-    if (setup_.params.mixes()) {
-      to_doubles({store_.row(slot), store_.element_type()}, D, row.data());
+    if (!mixes) continue;
+    to_doubles({store_.row(slot), store_.element_type()}, D, row.data());
+    if (params.mixes())
       progress_.adaptation.mixture.add_row(row, label, setup_.votes());
-    }
+    else
+      progress_.adaptation.stream.learn(store_.arrival(slot), row, {label, params.label_length},
+                                        setup_.votes());
   }
 }
 

@@ -30,7 +30,7 @@ Stats stats_of(const Params& params, const ExampleStore& store, const Version& v
   stats.position_bytes = store.position_bytes();
   stats.example_bytes = store.example_bytes();
   stats.id_bytes = store.id_bytes();
-  stats.window_bytes = version.adaptation.window.bytes();
+  stats.window_bytes = version.adaptation.window.bytes() + version.adaptation.stream.bytes();
   stats.reservoir_bytes = version.adaptation.reservoir.bytes();
   stats.mixture_bytes = version.adaptation.mixture.linear.bytes();
   stats.link_bytes = version.graph.links ? version.graph.links->bytes() : 0;

@@ -137,12 +137,13 @@ void Learner::learn_block(const RowBlock& block, const AnswerRequest& request, c
     training_.BFTrain(first, n, replayed, run, v.empty() ? nullptr : v.data());
   else if (!v.empty())
     answer_awaited(first, n, v);
+  const bool counts_each = !v.empty() && params.mixes_streams();
   if (request.any() || judges) answer_and_judge(request, block.begin, first, v);
   if (tries && params.mixes())
     judge_experts(first, v);
   else if (tries)
     try_votes(first, v);
-  draft_.count_labels(first, n);
+  if (!counts_each) draft_.count_labels(first, n);
   progress.seen += n;
   if (planted)
     draft_.close_block(first);
@@ -186,23 +187,28 @@ void Learner::answer_and_judge(const AnswerRequest& request, std::size_t begin, 
   std::pmr::vector<double> counts(votes.class_counts.begin(), votes.class_counts.end(), &memory);
   const Adaptation& adaptation = draft_.progress().adaptation;
   ClassOrder seen = adaptation.mixture.classes;
-  RowMixture mixture(draft_.store(), adaptation.settings->d->scales(), adaptation.mixture,
-                     setup_.votes());
+  const bool mixes_streams = setup_.params.mixes_streams();
+  MixedRow mixed(setup_, draft_.store(), adaptation);
   for (std::size_t y = 0; y * n_T < v.size(); ++y) {
     const std::span<const Leaf> v_y = v.subspan(y * n_T, n_T);
-    AnswerRule rule{ballots.all()[votes.rule]};
+    AnswerRule rule = mixed.rule(ballots.all()[votes.rule]);
     rule.ballot.classes = {votes.class_weights, counts};
-    if (setup_.params.mixes()) {
-      rule.mixture = &mixture;
-      rule.seen = &seen;
-    }
+    rule.seen = &seen;
     const Slot slot = first + static_cast<Slot>(y);
     const double* label = draft_.store().label(slot);
-    if (request.any())
-      answers_.put(request, rule, begin + y,
-                   {draft_.store().row(slot), draft_.store().element_type()}, v_y);
+    const Position position{draft_.store().row(slot), draft_.store().element_type()};
+    if (request.any()) answers_.put(request, rule, begin + y, position, v_y);
     if (setup_.votes() && setup_.params.mixes()) seen.add(static_cast<std::uint32_t>(*label));
     if (setup_.params.counts_classes()) count_class(*label, counts);
+    if (mixes_streams) {
+      StreamRow& stream = *rule.stream;
+      if (judges) {
+        if (!request.any()) answers_.begin(stream, position, v_y, rule);
+        stream.judge(label, draft_.progress().spread, draft_.progress().adaptation.stream);
+      }
+      draft_.count_labels(slot, 1);
+      stream.learned();
+    }
     if (!judges) continue;
     StackMemory memory_of_row;
     const RowAnswers answers(setup_, draft_.store(), v_y, &memory_of_row);

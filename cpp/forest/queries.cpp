@@ -145,7 +145,7 @@ std::optional<Table<double>> Queries::answer(Reading& reading, const RowsView& r
   std::vector<double> factors;
   const Adaptation& adaptation = reading.version.adaptation;
   const Ballot ballot = ballot_of(adaptation.votes, setup_.params, factors);
-  if (setup_.params.mixes()) {
+  if (setup_.params.mixes() || setup_.params.mixes_streams()) {
     answer_by_mixture(reading, rows, run, request, ballot);
     return out;
   }
@@ -168,9 +168,8 @@ void Queries::answer_by_mixture(Reading& reading, const RowsView& rows, const Ru
     const std::size_t n = queries.size();
     parallel_for((n + rows_per_task - 1) / rows_per_task, setup_.n_threads(run),
                  [&](std::size_t task) {
-                   RowMixture mixture(store_, adaptation.settings->d->scales(), adaptation.mixture,
-                                      setup_.votes());
-                   const AnswerRule rule{ballot, &mixture, &adaptation.mixture.classes};
+                   MixedRow mixed(setup_, store_, adaptation);
+                   const AnswerRule rule = mixed.rule(ballot);
                    for (std::size_t row = task * rows_per_task;
                         row < std::min(n, (task + 1) * rows_per_task); ++row)
                      answers_.put(request, rule, begin + row, queries.position(row),
@@ -196,6 +195,24 @@ std::vector<Slot> distinct(std::span<const Slot> slots, const ExampleStore& stor
 }
 
 }  // namespace
+
+void Queries::put_recent(StreamRow& stream, const Adaptation& adaptation, const Position& query,
+                         Paths::Recent& out) const {
+  const Metric& d = *adaptation.settings->d;
+  const std::size_t length = setup_.params.label_length;
+  const std::vector<StreamRow::RecentShare> shares = stream.recent_shares();
+  out.labels = {shares.size(), length};
+  out.distances.resize(shares.size());
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const Arrival a = shares[i].arrival;
+    const std::byte* row = adaptation.window.row(a);
+    d.distances(query, &row, 1, &out.distances[i]);
+    out.distances[i] = d.distance(out.distances[i]);
+    std::copy_n(adaptation.window.label(a), length, out.labels.row(i).begin());
+    out.arrivals.push_back(a);
+    out.weights.push_back(shares[i].share);
+  }
+}
 
 FoundExamples Queries::found(Reading& reading, const RowsView& rows, const Run& run) {
   const std::size_t n_T = setup_.params.n_held();
@@ -259,17 +276,13 @@ Paths Queries::paths(Reading& reading, const RowsView& row) {
     path.places.values.assign(std::exchange(number, end), end);
   }
   std::vector<double> factors;
-  RowMixture mixture(store_, version.adaptation.settings->d->scales(), version.adaptation.mixture,
-                     setup_.votes());
-  AnswerRule rule{ballot_of(version.adaptation.votes, setup_.params, factors)};
-  if (setup_.params.mixes()) {
-    rule.mixture = &mixture;
-    rule.seen = &version.adaptation.mixture.classes;
-  }
+  MixedRow mixed(setup_, store_, version.adaptation);
+  const AnswerRule rule = mixed.rule(ballot_of(version.adaptation.votes, setup_.params, factors));
   const Position& position = query.position(0);
   StackMemory memory;
   const std::pmr::vector<double> weights = answers_.shares(position, v, rule, &memory);
   out.weights.assign(weights.begin(), weights.end());
+  if (rule.stream != nullptr) put_recent(*rule.stream, version.adaptation, position, out.recent);
   if (!setup_.votes()) {
     out.estimate = {1, setup_.params.label_length};
     answers_.E_label(position, v, rule, out.estimate.row(0));

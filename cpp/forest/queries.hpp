@@ -54,6 +54,8 @@ class Queries {
  private:
   void answer_by_mixture(Reading& reading, const RowsView& rows, const Run& run,
                          const AnswerRequest& request, const Ballot& ballot);
+  void put_recent(StreamRow& stream, const Adaptation& adaptation, const Position& query,
+                  Paths::Recent& out) const;
   // The closest example that is not forgotten of those that tree i compares with a row, or of all.
   Leaf closest_living(const QueryRows& queries, std::size_t row, const Version& version,
                       std::size_t i) const;

@@ -88,12 +88,18 @@ Adaptation Restoring::adaptation() const {
   check_classes();
   adaptation.votes.class_weights = state_.class_weights;
   adaptation.votes.class_counts = state_.class_counts;
-  adaptation.mixture = mixture_of(state_.mixture, setup_.params, state_.seen, state_.n_classes);
+  const bool streams = setup_.params.mixes_streams();
+  if (streams)
+    adaptation.stream = stream_mixture_of(state_.mixture, setup_.params, state_.seen,
+                                          state_.n_classes, state_.replays);
+  else
+    adaptation.mixture = mixture_of(state_.mixture, setup_.params, state_.seen, state_.n_classes);
+  const ClassOrder& classes = streams ? adaptation.stream.classes : adaptation.mixture.classes;
   for (const Examples* some : {&state_.examples, &state_.window})
-    for (std::size_t i = 0; setup_.params.mixes() && setup_.votes() && i < some->labels.size(); ++i)
-      require(
-          adaptation.mixture.classes.find(static_cast<std::uint32_t>(some->labels[i])) != nothing,
-          "class_order lacks the class of an example");
+    for (std::size_t i = 0;
+         (streams || setup_.params.mixes()) && setup_.votes() && i < some->labels.size(); ++i)
+      require(classes.find(static_cast<std::uint32_t>(some->labels[i])) != nothing,
+              "class_order lacks the class of an example");
   Window& window = adaptation.window;
   const std::vector<Arrival>& arrivals = state_.window.arrivals;
   const Arrival first =

@@ -81,6 +81,14 @@ struct Paths {
   std::vector<double> weights;
   Table<double> estimate;  // E = Shepard vote: code and share of each class that has votes; else
                            // one row, as estimate() would have it
+  // Of a stream's mixture: the recent rows that experts answer from, and what their labels are multiplied by.
+  struct Recent {
+    std::vector<Arrival> arrivals;
+    Table<double> labels;
+    std::vector<double> distances;
+    std::vector<double> weights;
+  };
+  Recent recent = {};
 };
 
 // A forest's content in 128-bit hashes that neither depend on the layout of memory nor need all of

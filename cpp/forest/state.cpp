@@ -45,7 +45,8 @@ void put_adaptation(const Params& params, const ExampleStore& store, const Versi
   state.vote_errors = adaptation.votes.errors;
   state.class_weights = adaptation.votes.class_weights;
   state.class_counts = adaptation.votes.class_counts;
-  state.mixture = arrays_of(adaptation.mixture);
+  state.mixture = adaptation.stream.is_mixed() ? arrays_of(adaptation.stream, params)
+                                               : arrays_of(adaptation.mixture);
   for (const Reservoir::Member& member : adaptation.reservoir.members())
     state.reservoir.push_back(member.arrival);
   std::sort(state.reservoir.begin(), state.reservoir.end());
@@ -122,9 +123,16 @@ void widen(ForestState& state, const Params& params, std::size_t n_features) {
   const std::size_t after = n_features * size_of(params.element_type);
   add_zeros(state.examples.positions, before, after);
   add_zeros(state.window.positions, before, after);
-  MixtureState mixture = mixture_of(state.mixture, params, state.seen, state.n_classes);
-  if (mixture.is_mixed()) mixture.widen(n_features);
-  state.mixture = arrays_of(mixture);
+  if (params.mixes_streams()) {
+    StreamMixture mixture =
+        stream_mixture_of(state.mixture, params, state.seen, state.n_classes, state.replays);
+    mixture.widen(n_features);
+    state.mixture = arrays_of(mixture, params);
+  } else {
+    MixtureState mixture = mixture_of(state.mixture, params, state.seen, state.n_classes);
+    if (mixture.is_mixed()) mixture.widen(n_features);
+    state.mixture = arrays_of(mixture);
+  }
   const LogWeights narrow = state.log_weights;
   add_zeros(state.log_weights, params.n_features, n_features);
   for (std::size_t i = 0; i * params.n_features < narrow.size(); ++i)

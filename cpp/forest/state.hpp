@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "adapt/stream_mixture_arrays.hpp"
 #include "distance/feature_weights.hpp"
 #include "forest/results.hpp"
 #include "forest/setup.hpp"

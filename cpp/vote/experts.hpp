@@ -41,6 +41,9 @@ inline constexpr std::size_t n_experts = sizeof experts / sizeof *experts;
 inline constexpr std::size_t n_local = n_experts - 2;  // the others are the models over all rows
 inline constexpr std::size_t linear_expert = n_local;
 inline constexpr std::size_t quadratic_expert = n_local + 1;
+// Of the labels' range, beyond which no local expert goes, and no model over all rows.
+inline constexpr double local_slack = 0.25;
+inline constexpr double linear_slack = 1.0;
 inline constexpr std::size_t most_active = 4;  // experts that may have a weight
 
 // Whether it needs the models over all rows.

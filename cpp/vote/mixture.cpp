@@ -9,8 +9,6 @@
 namespace boundary_forest {
 namespace {
 
-constexpr double local_slack = 0.25;         // of the labels' range, beyond which no expert goes
-constexpr double linear_slack = 1.0;         // the same for the linear model
 constexpr double equal_pull = 0.001;         // towards equal weights, per row and output
 constexpr double fewest_judged = 20.0;       // rows that weights are fitted to
 constexpr double fewest_calibrated = 100.0;  // rows judged, of which half choose the sharpness

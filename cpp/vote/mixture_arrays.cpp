@@ -15,22 +15,6 @@ void append(std::vector<double>& all, const Part& part) {
   all.insert(all.end(), part.begin(), part.end());
 }
 
-// Takes parts of known lengths from the front.
-class Reader {
- public:
-  explicit Reader(std::span<const double> all) : left_(all) {}
-
-  std::vector<double> next(std::size_t n) {
-    const std::span<const double> part = left_.first(n);
-    left_ = left_.subspan(n);
-    return {part.begin(), part.end()};
-  }
-  std::size_t n_left() const { return left_.size(); }
-
- private:
-  std::span<const double> left_;
-};
-
 void check_weights(std::span<const double> weights) {
   std::size_t n_active = 0;
   double sum = 0.0;
@@ -69,7 +53,7 @@ LinearModel linear_of(const MixtureArrays& arrays, std::size_t D, std::size_t n_
       "linear_sums has an invalid number of rows");
   require(outputs == n_outputs || (linear.n == 0.0 && outputs < n_outputs),
           "linear_sums does not match the labels");
-  Reader reader(std::span(arrays.linear_sums).subspan(2));
+  NumberReader reader(std::span(arrays.linear_sums).subspan(2));
   LinearSums sums;
   sums.origin = reader.next(D);
   sums.label_origin = reader.next(outputs);
@@ -84,7 +68,7 @@ LinearModel linear_of(const MixtureArrays& arrays, std::size_t D, std::size_t n_
   for (const double x : arrays.linear_model)
     require(std::isfinite(x), "linear_model has a number that is not finite");
   LinearModel::Fits fits;
-  Reader model(arrays.linear_model);
+  NumberReader model(arrays.linear_model);
   while (model.n_left() > 0) {
     append(fits.linear.intercepts, model.next(1));
     append(fits.linear.coefficients, model.next(D));
@@ -96,6 +80,17 @@ LinearModel linear_of(const MixtureArrays& arrays, std::size_t D, std::size_t n_
 }
 
 }  // namespace
+
+ClassOrder class_order_of(const MixtureArrays& arrays, bool votes, std::uint32_t n_classes) {
+  ClassOrder classes;
+  require(votes || arrays.classes.empty(), "class_order has classes, but labels are none");
+  for (const std::uint32_t code : arrays.classes) {
+    require(code < n_classes && classes.find(code) == nothing,
+            "class_order has a class that does not exist, or one twice");
+    classes.add(code);
+  }
+  return classes;
+}
 
 MixtureArrays arrays_of(const MixtureState& mixture) {
   MixtureArrays arrays;
@@ -139,7 +134,7 @@ MixtureState mixture_of(const MixtureArrays& arrays, const Params& params, std::
   }
   const bool votes = params.estimator == Estimator::shepard_vote;
   require(arrays.weights.size() == n_experts + 1, "mixture_weights does not match the experts");
-  Reader weights(arrays.weights);
+  NumberReader weights(arrays.weights);
   mixture.weights = weights.next(n_experts);
   check_weights(mixture.weights);
   const double sharpness = arrays.weights.back();
@@ -149,7 +144,7 @@ MixtureState mixture_of(const MixtureArrays& arrays, const Params& params, std::
   require(arrays.trial.size() ==
               2 + mixture.units.size() + mixture.products.size() + mixture.losses.size(),
           "mixture_trial has the wrong size");
-  Reader trial(arrays.trial);
+  NumberReader trial(arrays.trial);
   mixture.n_judged = trial.next(1)[0];
   const double is_calibrating = trial.next(1)[0];
   require(mixture.n_judged >= 0.0 && mixture.n_judged <= static_cast<double>(seen) &&
@@ -159,12 +154,7 @@ MixtureState mixture_of(const MixtureArrays& arrays, const Params& params, std::
   mixture.units = trial.next(mixture.units.size());
   mixture.products = trial.next(mixture.products.size());
   mixture.losses = trial.next(mixture.losses.size());
-  require(votes || arrays.classes.empty(), "class_order has classes, but labels are none");
-  for (const std::uint32_t code : arrays.classes) {
-    require(code < n_classes && mixture.classes.find(code) == nothing,
-            "class_order has a class that does not exist, or one twice");
-    mixture.classes.add(code);
-  }
+  mixture.classes = class_order_of(arrays, votes, n_classes);
   mixture.linear = linear_of(arrays, params.n_features,
                              votes ? mixture.classes.size() : params.label_length, votes, seen);
   require(!mixture.weighs_models() || mixture.linear.is_solved(),

@@ -22,6 +22,25 @@ struct MixtureArrays {
   std::vector<double> linear_model;
 };
 
+// Takes parts of known lengths from the front.
+class NumberReader {
+ public:
+  explicit NumberReader(std::span<const double> all) : left_(all) {}
+
+  std::vector<double> next(std::size_t n) {
+    const std::span<const double> part = left_.first(n);
+    left_ = left_.subspan(n);
+    return {part.begin(), part.end()};
+  }
+  std::size_t n_left() const { return left_.size(); }
+
+ private:
+  std::span<const double> left_;
+};
+
+// Throws as mixture_of does.
+ClassOrder class_order_of(const MixtureArrays& arrays, bool votes, std::uint32_t n_classes);
+
 MixtureArrays arrays_of(const MixtureState& mixture);
 
 // Throws std::invalid_argument if these could not have come about in a forest that has seen so many rows

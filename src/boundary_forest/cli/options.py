@@ -216,9 +216,8 @@ Weights = Annotated[
     str | None,
     _one_of(
         *VOTE_WEIGHTS,
-        help="How the trees' predictions are weighted; mixture is the most accurate on tables.",
-        show_default="mixture; auto with --forgetting or --ray; distance with --plain or "
-        "another metric",
+        help="How the trees' predictions are weighted; mixture is the most accurate.",
+        show_default="mixture; auto with --ray; distance with --plain or another metric",
     ),
 ]
 MaxStored = Annotated[

@@ -17,6 +17,7 @@ from boundary_forest.estimators.engine_constants import (
     LEAST_WEIGHT,
     MOST_STORED,
     PERIOD,
+    STREAM_EXPERTS,
     STREAM_RULES,
     TABLE_RULES,
     VOTE_WEIGHTS,
@@ -43,7 +44,7 @@ FOR_STREAMS: Mapping[str, Any] = {
     "n_estimators": 64,
     "feature_weights": "learned",
     "max_samples": 0.4,
-    "weights": "auto",
+    "weights": "mixture",
     "forgetting": "auto",
 }
 
@@ -152,12 +153,17 @@ class AdaptiveMixin:
 class StreamsMixin:
     """Adds ``for_streams`` to an estimator."""
 
+    _can_mix: ClassVar[bool] = True
+
     @classmethod
     def for_streams(cls, **overrides: Any) -> Self:
         """Return an estimator for streams that drift: its trees have lifetimes.
 
         Half of its trees have an unlimited lifetime, the others one of 16 to 4,096 examples. It
-        learns feature weights from the latest examples, and weights trees by their recent accuracy.
+        learns feature weights from the latest examples. It predicts by a mixture of its trees,
+        weighted by their recent accuracy, the nearest of the latest rows, and linear models that
+        forget.
+        With another metric than the Euclidean one ``weights`` is "auto".
         Its ``fit`` keeps the order of the rows. One setting serves all streams.
 
         Parameters
@@ -172,23 +178,35 @@ class StreamsMixin:
         'auto'
         """
         own = {"shuffle": False, "columns": AUTO_COLUMNS}
-        return cls(**{**FOR_STREAMS, **own, **overrides})
+        return cls(**{**stream_parameters(overrides, can_mix=cls._can_mix), **own, **overrides})
 
 
 def table_parameters(overrides: Mapping[str, Any], *, can_mix: bool = True) -> dict[str, Any]:
     """Return the parameters of ``for_tables``, without a mixture where there can be none."""
-    is_euclidean = canonical(overrides.get("metric", "euclidean")) == "euclidean"
-    if not can_mix or not is_euclidean or overrides.get("forgetting") is not None:
+    if not can_mix or not _is_euclidean(overrides) or overrides.get("forgetting") is not None:
         overrides = {"weights": "auto", **overrides}
     return {**FOR_TABLES, **overrides}
+
+
+def stream_parameters(overrides: Mapping[str, Any], *, can_mix: bool = True) -> dict[str, Any]:
+    """Return the parameters of ``for_streams``, without a mixture where there can be none."""
+    if not can_mix or not _is_euclidean(overrides):
+        overrides = {"weights": "auto", **overrides}
+    return {**FOR_STREAMS, **overrides}
+
+
+def _is_euclidean(parameters: Mapping[str, Any]) -> bool:
+    return bool(canonical(parameters.get("metric", "euclidean")) == "euclidean")
 
 
 def mixture_in(fitted: Fitted) -> dict[str, float]:
     """Return the weight of each expert of a fitted forest that has one, by name."""
     if fitted.settings.adaptive.get("weights") != "mixture":
         return {}
+    forgets = fitted.settings.adaptive.get("forgetting") is not None
+    names = STREAM_EXPERTS if forgets else EXPERTS
     weights = fitted.engine.snapshot().state(with_positions=False)["mixture_weights"]
-    named = zip(EXPERTS, weights[: len(EXPERTS)].tolist(), strict=True)
+    named = zip(names, weights[: len(names)].tolist(), strict=True)
     return {name: weight for name, weight in named if weight > 0}
 
 
@@ -253,16 +271,10 @@ def check_adaptive(parameters: Mapping[str, Any]) -> None:
     checked_lifetimes(parameters.get("forgetting"))
     weights = parameters.get("feature_weights")
     is_euclidean = canonical(parameters["metric"]) == "euclidean"
-    if parameters.get("weights") == "mixture":
-        if not is_euclidean:
-            raise ValueError(
-                f"weights='mixture' requires metric='euclidean', got {parameters['metric']!r}"
-            )
-        if parameters.get("forgetting") is not None:
-            raise ValueError(
-                "weights='mixture' requires forgetting=None: use weights='auto' for trees that "
-                "have lifetimes"
-            )
+    if parameters.get("weights") == "mixture" and not is_euclidean:
+        raise ValueError(
+            f"weights='mixture' requires metric='euclidean', got {parameters['metric']!r}"
+        )
     if parameters.get("columns") is not None:
         check_open_columns(parameters["metric"], weights)
     if weights is None:

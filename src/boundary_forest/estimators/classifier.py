@@ -71,7 +71,10 @@ class BoundaryForestClassifier(
         ridge regressions over the examples that the trees end at, and a linear and a quadratic
         model over all rows, of up to 200 features, whose answers may be features of these ridge
         regressions. It also calibrates probabilities, of which none is 0. It requires
-        ``metric="euclidean"`` and no ``forgetting``.
+        ``metric="euclidean"``.
+        With ``forgetting``, the experts are the trees as "auto" weights them, the nearest of the
+        last 64 and 1,000 rows, linear models that forget, and a ridge regression; their weights
+        follow after every example.
     forgetting : None, "auto" or list of int and None, default=None
         Lifetimes of the trees, in examples, assigned in turn. At the end of its lifetime, a tree is
         replaced by one that has learned the latest examples; None in the list is an unlimited

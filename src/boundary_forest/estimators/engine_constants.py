@@ -43,6 +43,8 @@ STREAM_RULES = tuple(_core.vote_rules(True))  # of a forest that forgets
 
 # The experts that a mixture weighs, by number.
 EXPERTS = tuple(_core.experts())
+STREAM_EXPERTS = tuple(_core.experts(forgets=True))
+N_STREAM_MODELS = _core.N_STREAM_MODELS  # linear models of a stream's mixture
 MOST_LINEAR_FEATURES, MOST_LINEAR_OUTPUTS = _core.MOST_LINEAR_FEATURES, _core.MOST_LINEAR_OUTPUTS
 MOST_TERMS = _core.MOST_TERMS
 

@@ -140,6 +140,32 @@ class Example:
 
 
 @dataclass(frozen=True)
+class RecentRow:
+    """A row that arrived lately, whether or not a tree stores it.
+
+    Parameters
+    ----------
+    arrival : int
+        Its arrival number.
+    label : object
+        Its class or target.
+    distance : float
+        Its distance from the query, by the current weights of the features.
+    share : float
+        What its label is multiplied by in the answer.
+    """
+
+    arrival: int
+    label: Any
+    distance: float
+    share: float
+
+    def __str__(self) -> str:
+        place = f"#{self.arrival}, label {self.label!r}, distance {self.distance:.4g}"
+        return f"{place}: weight {self.share:.2f}"
+
+
+@dataclass(frozen=True)
 class Explanation:
     """The explanation of one prediction. Print it, or use :meth:`paths` or :meth:`to_dict`.
 
@@ -164,6 +190,9 @@ class Explanation:
         The query.
     feature_names : tuple of str
         The names of the features; x0, x1, ... if they have none.
+    recent : tuple of RecentRow
+        The rows that arrived lately and that experts of a stream's mixture answer from, the largest
+        share first.
     mixture : tuple of (str, float)
         The experts whose answers were mixed, with their weights; empty without
         ``weights="mixture"``.
@@ -179,6 +208,7 @@ class Explanation:
     query: Any = field(default=(), repr=False, compare=False)
     feature_names: tuple[str, ...] = field(default=(), repr=False)
     mixture: tuple[tuple[str, float], ...] = ()
+    recent: tuple[RecentRow, ...] = ()
 
     @property
     def lifetimes(self) -> tuple[tuple[Lifetime, float], ...]:
@@ -228,6 +258,7 @@ class Explanation:
             ],
             "importances": dict(self.importances),
             "mixture": dict(self.mixture),
+            "recent": [asdict(row) for row in self.recent],
             "votes": None if self.turnover is None else self.turnover.votes,
             "lifetimes": [{**asdict(group), "share": share} for group, share in self.lifetimes],
         }
@@ -366,6 +397,11 @@ class Explanation:
             lines += self._differences(example)
         if len(deciding) > MOST_EXAMPLES:
             lines.append(f"  and {len(deciding) - MOST_EXAMPLES} more")
+        if self.recent:
+            lines.append("from rows that arrived lately")
+            lines += [f"  {row}" for row in self.recent[:MOST_EXAMPLES]]
+            if len(self.recent) > MOST_EXAMPLES:
+                lines.append(f"  and {len(self.recent) - MOST_EXAMPLES} more")
         if self.mixture:
             shares = (f"{name} {weight:.2f}" for name, weight in self.mixture)
             lines.append("mixture of " + ", ".join(shares))
@@ -396,7 +432,7 @@ class Explanation:
 
 def explanation_of(fitted: Fitted, row: NDArray[Any]) -> Explanation:
     """Return how a fitted forest answers one query, of shape (1, n_features)."""
-    trees, weights, estimate, examples = fitted.engine.paths(row)
+    trees, weights, estimate, examples, recent = fitted.engine.paths(row)
     positions, labels, arrivals, ids = examples
     arrivals = fitted.rows(arrivals)
     policy = fitted.labels
@@ -462,10 +498,30 @@ def explanation_of(fitted: Fitted, row: NDArray[Any]) -> Explanation:
         row[0],
         tuple(map(str, column_names)),
         tuple(mixture.items()),
+        _recent_rows(fitted, *recent),
     )
     if encoder is None or (encoder.layout.is_plain and row.shape[1] == encoder.n_columns):
         return explained
     return explained.in_columns(explained.feature_names, encoder.column_of, encoder.decoded)
+
+
+def _recent_rows(
+    fitted: Fitted,
+    arrivals: NDArray[np.uint64],
+    labels: NDArray[np.float64],
+    distances: NDArray[np.float64],
+    shares: NDArray[np.float64],
+) -> tuple[RecentRow, ...]:
+    """Return the rows that experts of a stream answer from, the largest share first."""
+    if not len(arrivals):
+        return ()
+    found = (
+        RecentRow(int(arrival), label, float(distance), float(share))
+        for arrival, label, distance, share in zip(
+            fitted.rows(arrivals), fitted.labels.shown(labels), distances, shares, strict=True
+        )
+    )
+    return tuple(sorted(found, key=lambda row: (-row.share, row.distance, -row.arrival)))
 
 
 def _lives(fitted: Fitted) -> list[int]:

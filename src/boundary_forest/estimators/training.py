@@ -98,7 +98,7 @@ def _answer(prepared: PreparedBatch, row: NDArray[Any], n_threads: int, ranks: A
     answer = (engine.predict if predicts else engine.estimate)(row, n_threads, ranks)
     if not prepared.with_leaves:
         return answer
-    trees, weights, _, (_, labels, arrivals, _) = engine.paths(row)
+    trees, weights, _, (_, labels, arrivals, _), _ = engine.paths(row)
     ends = np.array([places[-1] for places, _ in trees])
     distances = np.array([distances[-1] for _, distances in trees])
     return answer, (arrivals[ends][None], labels[ends][None], distances[None], weights[None])

@@ -22,7 +22,9 @@ from boundary_forest.estimators.engine_constants import (
     MOST_MEMBERS,
     MOST_SEEN,
     MOST_TERMS,
+    N_STREAM_MODELS,
     STATE_ARRAYS,
+    STREAM_EXPERTS,
     STREAM_RULES,
     TABLE_RULES,
 )
@@ -171,15 +173,20 @@ def _feature_names(file: ModelFile, forest: dict[str, Any], n_features: int) -> 
 
 def longest_mixture(n_features: int, label_length: int) -> dict[str, int]:
     """Return how long the arrays of a mixture may be; the engine knows exactly."""
-    n, outputs = len(EXPERTS), max(label_length, MOST_LINEAR_OUTPUTS)
+    n, outputs = max(len(EXPERTS), len(STREAM_EXPERTS)), max(label_length, MOST_LINEAR_OUTPUTS)
     if n_features > MOST_LINEAR_FEATURES:
         n_features = outputs = 0  # no model is kept
     terms = n_features + MOST_TERMS if n_features else 0
     return {
         "mixture_weights": n + 1,
         "mixture_trial": n * (n + 3) + label_length + 100,
-        "linear_sums": (terms + 2) * (terms + outputs + 2),
-        "linear_model": (n_features + terms + 2) * outputs,
+        "linear_sums": max(
+            (terms + 2) * (terms + outputs + 2),
+            N_STREAM_MODELS * (n_features + 2) * (n_features + outputs + 2),
+        ),
+        "linear_model": max(
+            (n_features + terms + 2) * outputs, N_STREAM_MODELS * (n_features + 1) * outputs
+        ),
     }
 
 

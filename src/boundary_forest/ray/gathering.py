@@ -111,4 +111,4 @@ def joined_paths(parts: list[Any], driver: Driver) -> Any:
     if answer.shape[1] != labels.shape[1] or driver.n_classes:  # shares, by code
         codes = np.unique(labels[leaves][:, 0])
         answer = np.stack([codes, answer[0, codes.astype(np.intp)]], axis=1)
-    return trees, weights[0], answer, (positions, labels, arrivals, ids)
+    return trees, weights[0], answer, (positions, labels, arrivals, ids), parts[0][4]

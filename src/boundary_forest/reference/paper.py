@@ -47,6 +47,7 @@ from boundary_forest.reference.metrics import (
 from boundary_forest.reference.mixture import LONGEST_TRIAL, Mixture
 from boundary_forest.reference.randomness import fingerprint, hash64, is_learned, shuffled
 from boundary_forest.reference.reservoir import Example, Reservoir
+from boundary_forest.reference.stream_mixture import StreamMixture, StreamQuery
 from boundary_forest.reference.votes import (
     FIRST_DECISION,
     GROWING_STEPS,
@@ -157,12 +158,14 @@ class BoundaryForest:
         self.class_weight = class_weight
         self.forgotten: set[int] = set()  # arrivals
         self.votes = Votes(weights, n_T, E)
-        self.mixes = weights == "mixture"
+        self.mixes = weights == "mixture" and not lifetimes
+        self.mixes_streams = weights == "mixture" and len(lifetimes) > 0
         self.given_weights = None if self.learns_weights else feature_weights
         self.mixture: Mixture | None = None  # from the first row on
+        self.stream: StreamMixture | None = None  # likewise, of a forest that forgets
         self.forgets, self.lifetimes = len(lifetimes) > 0, Lifetimes(lifetimes, n_T)
         self.recent = RecentVotes(self.lifetimes, n_T, E)
-        self.judges = self.forgets and weights == "auto"
+        self.judges = self.forgets and weights in ("auto", "mixture")
         self.limits_depth = (
             self.learns_weights or max_samples < 1.0 or self.forgets or max_stored > 0 or has_graph
         )
@@ -223,6 +226,9 @@ class BoundaryForest:
                 self.mixture.judge(c, y, v, self.scales())
             elif is_trial:
                 self.votes.hold_against(c, lambda p: self.answer(y, v, (p, None)))
+            if self.stream is not None:
+                spread = np.ones(1) if self.stream.votes else variances(self.labels)
+                self.stream.judge(c, self.stream_query(y, v), spread)
             if self.judges:
                 self.judge(y, c, v)
             self.train_successors(y, c, epsilon, replayed)
@@ -279,15 +285,18 @@ class BoundaryForest:
         many = len(c) > 1
         self.recent.judge(
             self.seen,
-            lambda ballot: self.votes.error(self.answer(y, v, ballot), c),
+            lambda ballot: self.votes.error(self.answer_of_trees(y, v, ballot), c),
             [one(v_i.c, c) for v_i in v],
             variances(self.labels) if many else np.ones(1),
         )
 
     def take_note_of(self, y: Row, c: Row) -> None:
-        if self.learns_weights:
+        if self.learns_weights or self.mixes_streams:
             self.window.append((self.seen, y, c))
         self.labels.append(c)
+        if self.mixes_streams:
+            self.stream = self.stream or StreamMixture(self.E == "shepard_vote", len(c))
+            self.stream.learn(self.seen - 1, y, c)
         if self.mixes:
             self.mixture = self.mixture or Mixture(self.E == "shepard_vote", len(c))
             self.mixture.add_row(y, c)
@@ -375,6 +384,8 @@ class BoundaryForest:
         self.forgotten |= gone
         self.forget_sums(gone)
         self.window = [known for known in self.window if known[0] not in gone]
+        if self.stream is not None:
+            self.stream.learn_again(self.window, max(self.seen - WINDOW, 0), self.seen)
         if self.reservoir:
             self.reservoir.forget(gone)
         self.buffer = [w for w in self.buffer if w.arrival not in gone]
@@ -443,6 +454,8 @@ class BoundaryForest:
         doubling = is_decision(self.seen, self.n_T)
         if self.reservoir:
             self.reservoir.decide(self.seen, self.window)
+        if self.stream is not None and self.reservoir:
+            self.stream.is_sorted = self.reservoir.replays
         if self.votes.is_auto and doubling and not self.forgets:
             self.votes.choose(variances(self.labels) if len(self.labels[0]) > 1 else np.ones(1))
         if self.mixture is not None and doubling:
@@ -554,8 +567,11 @@ class BoundaryForest:
 
     def answer(self, y: Row, v: list[Node], ballot: Ballot) -> Row:
         """The share of each class that the trees name, by code; or a label."""
-        if self.mixture is not None:
+        if self.mixture is not None or self.stream is not None:
             return self.mixed(y, v, lambda code: 1.0)
+        return self.answer_of_trees(y, v, ballot)
+
+    def answer_of_trees(self, y: Row, v: list[Node], ballot: Ballot) -> Row:
         if self.E == "nearest":
             reduced = self.reduced(y, v)
             return min(zip(reduced, v, strict=True), key=lambda at: (at[0], at[1].arrival))[1].c
@@ -564,17 +580,32 @@ class BoundaryForest:
         return self.shares(v, self.weights(y, v, ballot), 1 + max(int(v_i.c[0]) for v_i in v))
 
     def mixed(self, y: Row, v: list[Node], weight_of: Callable[[int], float]) -> Row:
+        if self.stream is not None:
+            query = self.stream_query(y, v)
+            if not self.stream.votes:
+                return self.stream.label(query)
+            shares = self.stream.probabilities(query, weight_of)
+            return np.array([shares.get(code, 0.0) for code in range(1 + max(shares))])
         assert self.mixture is not None
         if not self.mixture.votes:
             return self.mixture.label(y, v, self.scales())
         found = self.mixture.probabilities(y, v, self.scales(), weight_of)
         return np.array([found.get(code, 0.0) for code in range(1 + max(found))])
 
+    def stream_query(self, y: Row, v: list[Node]) -> StreamQuery:
+        assert self.stream is not None
+        of_trees = self.answer_of_trees(y, v, self.ballot)
+        if self.stream.votes:
+            shares = dict(enumerate(of_trees.tolist()))
+            of_trees = np.array([shares.get(code, 0.0) for code in self.stream.classes])
+        learned = self.metric_of(self.log_weights)
+        return StreamQuery(y, v, of_trees, self.window, self.seen, self.d, learned, self.scales())
+
     def shepard_vote(self, y: Row, n_classes: int) -> Row:
         v = self.BFQuery(y)
         known = [c for a, c in enumerate(self.labels) if a not in self.forgotten]
         weight_of = class_weights(self.class_weight, known)
-        if self.mixture is not None:
+        if self.mixture is not None or self.stream is not None:
             return self.mixed(y, v, weight_of)
         weights = self.weights(y, v, self.ballot)
         weights = [w * weight_of(int(v_i.c[0])) for v_i, w in zip(v, weights, strict=True)]

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, Self
 
 from boundary_forest.estimators.adaptive import (
-    FOR_STREAMS,
     importances_of,
     most_important,
+    stream_parameters,
     table_parameters,
 )
 from boundary_forest.estimators.engine_constants import NONE
@@ -80,7 +80,7 @@ class AdaptiveRiverForest(RiverForest):
         >>> BoundaryForestClassifier.for_streams(seed=0).forgetting
         'auto'
         """
-        return cls(**{**FOR_STREAMS, "columns": AUTO_COLUMNS, **overrides})
+        return cls(**{**stream_parameters(overrides), "columns": AUTO_COLUMNS, **overrides})
 
     @property
     def feature_weights_(self) -> dict[Hashable, float]:

@@ -36,6 +36,7 @@ from boundary_forest.estimators.forest_settings import ForestSettings
 from boundary_forest.estimators.ids import check_kind, checked_ids, engine_ids, forget_known
 from boundary_forest.estimators.learning_call import new_labels
 from boundary_forest.estimators.lifetime_stats import forest_stats
+from boundary_forest.river.narrow_models import narrow_models
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -221,7 +222,8 @@ class NamedForest:
         for name in ("positions", "log_weights", "window_positions"):
             if np.ndim(state[name]) == 2:
                 state[name] = np.ascontiguousarray(state[name][:, :n])
-        state |= _narrow_linear_model(state, self.columns.width, n)
+        forgets = self._estimator.get_params().get("forgetting") is not None
+        state |= narrow_models(state, self.columns.width, n, forgets=forgets)
         policy = new_labels(self._estimator).encoded(labels, None, len(labels), 0)[1]
         settings = replace(self._settings(), n_features=n)
         texts = all(isinstance(name, str) for name in self.columns.of)
@@ -351,28 +353,3 @@ def numbers(what: str, column: pd.Series) -> NDArray[Any] | list[float]:
         for value in values:
             number(what, value)
     return values
-
-
-def _narrow_linear_model(state: dict[str, Any], width: int, n: int) -> dict[str, NDArray[Any]]:
-    """Return the models of a mixture without the columns from n on, which are all zero."""
-    sums, model = state["linear_sums"], state["linear_model"]
-    if not len(sums) or n == width:
-        return {}
-    products = int(sums[1])
-    terms = width + products
-    kept_products = min(products, n * (n + 1) // 2)
-    kept = n + kept_products  # the first columns' terms are the first ones
-    outputs = (len(sums) - 2 - width - terms - terms * (terms + 1) // 2) // (terms + 2)
-    lengths = [2, width, outputs, terms, terms * (terms + 1) // 2, outputs, outputs * terms]
-    counts, origin, labels, of_terms, below, of_labels, cross = np.split(
-        sums, np.cumsum(lengths)[:-1]
-    )
-    narrow = [
-        counts[:1], np.array([float(kept_products)]), origin[:n], labels, of_terms[:kept],
-        below[: kept * (kept + 1) // 2], of_labels, cross.reshape(outputs, terms)[:, :kept].ravel(),
-    ]  # fmt: skip
-    linear, quadratic = np.split(model.reshape(-1, 2 + width + terms), [1 + width], axis=1)
-    return {
-        "linear_sums": np.concatenate(narrow),
-        "linear_model": np.hstack([linear[:, : 1 + n], quadratic[:, : 1 + kept]]).ravel(),
-    }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from boundary_forest.estimators.adaptive import FOR_STREAMS, table_parameters
+from boundary_forest.estimators.adaptive import stream_parameters, table_parameters
 from boundary_forest.estimators.forest_settings import ADAPTIVE_PARAMETERS
 from boundary_forest.frames.column_kinds import NUMBER, TEXT
 from boundary_forest.frames.column_options import ColumnOptions
@@ -79,7 +79,8 @@ class SessionSettings:
         suited: Mapping[str, Any] = {}
         if euclidean and not self.plain:
             forgets = "forgetting" in self.parameters
-            suited = FOR_STREAMS if forgets else table_parameters({}, can_mix=self.cluster is None)
+            parameters_for = stream_parameters if forgets else table_parameters
+            suited = parameters_for({}, can_mix=self.cluster is None)
         parameters = {"random_state": 0, **suited, **self.parameters, "n_jobs": self.threads}
         most, n_trees = parameters.get("max_stored"), parameters.get("n_estimators", 50)
         if most is not None and most < 4 * n_trees:

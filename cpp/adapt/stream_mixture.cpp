@@ -1,0 +1,384 @@
+#include "adapt/stream_mixture.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "distance/feature_weights.hpp"
+
+namespace boundary_forest {
+namespace {
+
+using Kind = StreamExpert::Kind;
+
+constexpr double rate_decay = 0.995;        // of the losses that choose a rate
+constexpr double sharpness_decay = 0.998;   // of those that choose the sharpness
+constexpr double rows_to_calibrate = 90.0;  // rows judged, by the slowest rate
+// Loss per row that is added to the least: so small losses do not decide at once. Of classes, and of numbers
+// in units of their variance.
+constexpr double class_prior = 0.1;
+constexpr double label_prior = 0.01;
+constexpr double largest_loss = 1e6;
+constexpr double largest_share = 1e6;  // of a linear fit, before shares sum to 1
+constexpr double sixteenths_per_nat = 23.083120654223414;  // 16 / ln 2
+constexpr LogWeight least_log = 16 * 64;                   // a weight of 2^-64 is none
+constexpr Arrival recentre_period = 1000;  // arrivals, as sums relative to a far origin cancel
+
+}  // namespace
+
+void begin_stream_mixture(const Params& params, StreamMixture& mixture) {
+  if (!params.mixes_streams()) return;
+  mixture.n_judged.assign(n_rates, 0.0);
+  mixture.losses.assign(n_rates * n_stream_experts, 0.0);
+  mixture.rate_losses.assign(n_rates, 0.0);
+  if (params.estimator == Estimator::shepard_vote)
+    mixture.sharpness_losses.assign(n_sharpnesses, 0.0);
+}
+
+std::size_t StreamMixture::rate() const {
+  return static_cast<std::size_t>(std::ranges::min_element(rate_losses) - rate_losses.begin());
+}
+
+std::uint8_t StreamMixture::sharpness() const {
+  if (sharpness_losses.empty() || n_judged.back() < rows_to_calibrate) return first_sharpness;
+  return sharpnesses[std::ranges::min_element(sharpness_losses) - sharpness_losses.begin()];
+}
+
+// exp(-n (loss / least - 1) / 2), as errors of a Gaussian would have it, with whole sixteenths of an octave.
+StreamWeights StreamMixture::weights(std::size_t rate, bool votes) const {
+  StreamWeights weights{};
+  const double n = n_judged[rate];
+  if (n == 0.0 || is_sorted) {
+    weights[0] = 1.0;
+    return weights;
+  }
+  const double* of_rate = losses.data() + rate * n_stream_experts;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t k = 0; k < n_stream_experts; ++k)
+    if (has(k)) least = std::min(least, of_rate[k]);
+  const double unit = least + (votes ? class_prior : label_prior) * (n + 1.0);
+  for (std::size_t k = 0; k < n_stream_experts; ++k) {
+    if (!has(k)) continue;
+    const double log = sixteenths_per_nat * (0.5 * n * ((of_rate[k] - least) / unit));
+    if (log < static_cast<double>(least_log)) weights[k] = weight_of(-static_cast<LogWeight>(log));
+  }
+  for (std::size_t n_left = n_stream_experts; n_left > most_active; --n_left) {
+    std::size_t last = n_stream_experts;  // the one with the least, of equals the last
+    for (std::size_t k = 0; k < n_stream_experts; ++k)
+      if (weights[k] > 0.0 && (last == n_stream_experts || weights[k] <= weights[last])) last = k;
+    const auto n_active = std::ranges::count_if(weights, [](double w) { return w > 0.0; });
+    if (n_active <= static_cast<std::ptrdiff_t>(most_active)) break;
+    weights[last] = 0.0;
+  }
+  double sum = 0.0;
+  for (const double w : weights) sum += w;
+  for (double& w : weights) w /= sum;
+  return weights;
+}
+
+void StreamMixture::add_row(std::span<const double> row, std::span<const double> label,
+                            bool votes) {
+  const std::uint32_t place = votes ? classes.add(static_cast<std::uint32_t>(label[0])) : 0;
+  for (std::size_t m = 0; m < n_models; ++m) {
+    AgingModel& model = models[m];
+    if (model.is_stopped()) continue;
+    if (!model.is_kept()) model.begin(row, votes ? std::span<const double>() : label);
+    if (!model.is_kept()) continue;
+    model.decay(model_decays[m]);
+    if (!votes) {
+      model.add_label(row, label.data(), 1.0);
+      continue;
+    }
+    model.add_outputs(classes.size());
+    if (place < model.n_outputs()) model.add_class(row, place, 1.0);
+  }
+}
+
+// So often that a row costs no more than a few of its squares.
+void StreamMixture::solve(Arrival seen, bool votes) {
+  for (std::size_t m = 0; m < n_models; ++m) {
+    AgingModel& model = models[m];
+    if (!model.is_kept()) continue;
+    std::size_t D = 0;  // features that differed; others are as if they were not there
+    for (std::size_t j = 0; j < model.origin.size(); ++j)
+      D += model.products[j * (j + 1) / 2 + j] != 0.0;
+    const Arrival period = std::max<Arrival>(1, D * (D + model.n_outputs()) / 256);
+    if (seen % recentre_period == 0) model.recentre(votes);
+    if (seen % period == 0) model.solve(model_penalties[m]);
+  }
+}
+
+void StreamMixture::learn(Arrival a, std::span<const double> row, std::span<const double> label,
+                          bool votes) {
+  add_row(row, label, votes);
+  solve(a + 1, votes);
+}
+
+void StreamMixture::learn_again(const Window& window, ElementType type, std::size_t n_features,
+                                std::size_t label_length, bool votes) {
+  models = {};
+  std::vector<double> row(n_features);
+  for (Arrival a = window.begin(); a < window.end(); ++a) {
+    if (window.has(a)) {
+      to_doubles({window.row(a), type}, n_features, row.data());
+      add_row(row, {window.label(a), label_length}, votes);
+      continue;
+    }
+    for (std::size_t m = 0; m < n_models; ++m) models[m].decay(model_decays[m]);
+  }
+  for (std::size_t m = 0; m < n_models; ++m) models[m].solve(model_penalties[m]);
+}
+
+std::size_t StreamMixture::bytes() const {
+  std::size_t n = n_judged.size() + losses.size() + rate_losses.size() + sharpness_losses.size();
+  for (const AgingModel& model : models) n += model.n_numbers();
+  return n * sizeof(double) + 2 * classes.size() * sizeof(std::uint32_t);
+}
+
+std::span<double> StreamRow::begin(const Position& query, std::span<const Leaf> v) {
+  query_ = query;
+  v_ = v;
+  n_columns_ = votes_ ? mixture_.classes.size() : store_.label_length();
+  answers_.resize(n_stream_experts * n_columns_);
+  is_answered_.fill(false);
+  is_answered_[0] = true;
+  fit_is_begun_ = false;
+  std::fill_n(answers_.begin(), n_columns_, 0.0);
+  return std::span(answers_).first(n_columns_);
+}
+
+// What has no answer repeats that of the trees.
+std::span<const double> StreamRow::answer(std::size_t k) {
+  const std::span<double> out = std::span(answers_).subspan(k * n_columns_, n_columns_);
+  if (is_answered_[k]) return out;
+  is_answered_[k] = true;
+  std::ranges::copy(std::span(answers_).first(n_columns_), out.begin());
+  const StreamExpert& expert = stream_experts[k];
+  if (expert.kind == Kind::nearest) answer_nearest(expert, out);
+  if (expert.kind == Kind::linear) answer_linear(mixture_.models[expert.n], out);
+  if (expert.kind == Kind::ridge) answer_ridge(out);
+  return out;
+}
+
+std::span<const Arrival> StreamRow::neighbours(const StreamExpert& expert) {
+  return recent_.nearest(query_, expert.is_weighted ? learned_ : plain_, expert.n, expert.k);
+}
+
+void StreamRow::answer_nearest(const StreamExpert& expert, std::span<double> out) {
+  const std::span<const Arrival> near = neighbours(expert);
+  if (near.empty()) return;
+  const auto n = static_cast<double>(near.size());
+  sums_.assign(n_columns_, 0.0);
+  for (const Arrival a : near) {
+    const double* label = recent_.label(a);
+    if (votes_)
+      sums_[mixture_.classes.find(static_cast<std::uint32_t>(*label))] += 1.0;
+    else
+      for (std::size_t j = 0; j < n_columns_; ++j) sums_[j] += label[j];
+  }
+  for (std::size_t j = 0; j < n_columns_; ++j)
+    if (std::isfinite(sums_[j])) out[j] = sums_[j] / n;
+}
+
+void StreamRow::answer_linear(const AgingModel& model, std::span<double> out) {
+  if (!model.is_solved()) return;
+  if (row_.empty()) row_.resize(store_.n_features());
+  to_doubles(query_, row_.size(), row_.data());
+  model.answer(row_, sums_);
+  if (!votes_) {
+    begin_fit();
+    return put_clipped(linear_slack, out);
+  }
+  sums_.resize(n_columns_, 0.0);  // of classes that came since it was solved
+  // Least squares on 0 and 1 are far too cautious: the fourth power is taken. (Then Hyperplane gains 1.9 points,
+  // electricity 1.1 and SEA 1.0.)
+  for (double& x : sums_) {
+    x = x > 0.0 ? std::min(x, largest_share) : 0.0;
+    x *= x;
+    x *= x;
+  }
+  put_shares(out);
+}
+
+void StreamRow::answer_ridge(std::span<double> out) {
+  begin_fit();
+  const std::span<const double> coefficients = fit_.coefficients(stream_ridge);
+  sums_.assign(n_columns_, 0.0);
+  for (std::size_t i = 0; i < coefficients.size(); ++i) {
+    const double* label = store_.label(fit_.ends()[i]);
+    if (votes_)
+      sums_[mixture_.classes.find(static_cast<std::uint32_t>(*label))] += coefficients[i];
+    else
+      for (std::size_t j = 0; j < n_columns_; ++j) sums_[j] += coefficients[i] * label[j];
+  }
+  if (votes_)
+    put_shares(out);
+  else
+    put_clipped(local_slack, out);
+}
+
+void StreamRow::begin_fit() {
+  if (fit_is_begun_) return;
+  fit_is_begun_ = true;
+  fit_.begin(query_, v_);
+}
+
+// What is negative or not finite is 0; then all are in proportion. None is positive: as the trees.
+void StreamRow::put_shares(std::span<double> out) {
+  double sum = 0.0;
+  for (double& x : sums_) {
+    x = x > 0.0 && std::isfinite(x) ? std::min(x, largest_share) : 0.0;
+    sum += x;
+  }
+  for (std::size_t j = 0; sum > 0.0 && j < n_columns_; ++j) out[j] = sums_[j] / sum;
+}
+
+// Not farther from the labels of the ends than so much of their range.
+void StreamRow::put_clipped(double slack, std::span<double> out) {
+  for (std::size_t j = 0; j < n_columns_; ++j) {
+    double lowest = std::numeric_limits<double>::infinity();
+    double highest = -lowest;
+    for (const Slot slot : fit_.ends()) {
+      lowest = std::min(lowest, store_.label(slot)[j]);
+      highest = std::max(highest, store_.label(slot)[j]);
+    }
+    const double beyond = slack * (highest - lowest);
+    if (std::isfinite(sums_[j])) out[j] = std::clamp(sums_[j], lowest - beyond, highest + beyond);
+  }
+}
+
+void StreamRow::mix(const StreamWeights& weights) {
+  mixed_.assign(n_columns_, 0.0);
+  for (std::size_t k = 0; k < n_stream_experts; ++k) {
+    if (!(weights[k] > 0.0)) continue;
+    const std::span<const double> of_k = answer(k);
+    for (std::size_t j = 0; j < n_columns_; ++j) mixed_[j] += weights[k] * of_k[j];
+  }
+  for (std::size_t j = 0; j < n_columns_; ++j)
+    if (!std::isfinite(mixed_[j])) mixed_[j] = answers_[j];
+}
+
+void StreamRow::label(std::span<double> out) {
+  mix(mixture_.weights(mixture_.rate(), votes_));
+  std::ranges::copy(mixed_, out.begin());
+}
+
+std::span<const Vote> StreamRow::probabilities(Ranks ranks, const ClassWeights& classes) {
+  mix(mixture_.weights(mixture_.rate(), votes_));
+  shares_.clear();
+  double sum = 0.0;
+  for (std::size_t place = 0; place < n_columns_; ++place) {
+    const std::uint32_t code = mixture_.classes.codes()[place];
+    if (rank_of(code, ranks) == no_rank) continue;
+    shares_.push_back({code, mixed_[place]});
+    sum += mixed_[place];
+  }
+  const std::uint8_t sharpness = mixture_.sharpness();
+  double total = 0.0;
+  for (Vote& vote : shares_) {
+    const double share = sum > 0.0 ? vote.share / sum : 1.0 / static_cast<double>(shares_.size());
+    vote.share = sharpened(share + added_share, sharpness);
+    if (classes.any()) vote.share *= classes.of(vote.code);
+    total += vote.share;
+  }
+  for (Vote& vote : shares_) vote.share /= total;
+  return shares_;
+}
+
+void StreamRow::tree_weights(std::span<double> shares) {
+  const StreamWeights weights = mixture_.weights(mixture_.rate(), votes_);
+  for (double& share : shares) share *= weights[0];
+  for (std::size_t k = 0; k < n_stream_experts; ++k) {
+    if (stream_experts[k].kind != Kind::ridge || !(weights[k] > 0.0)) continue;
+    begin_fit();
+    const std::span<const double> coefficients = fit_.coefficients(stream_ridge);
+    for (std::size_t t = 0; t < shares.size(); ++t) {
+      const std::uint32_t end = fit_.end_of_tree()[t];
+      shares[t] += weights[k] * (coefficients[end] / fit_.counts()[end]);
+    }
+  }
+}
+
+std::vector<StreamRow::RecentShare> StreamRow::recent_shares() {
+  const StreamWeights weights = mixture_.weights(mixture_.rate(), votes_);
+  std::vector<RecentShare> all;
+  for (std::size_t k = 0; k < n_stream_experts; ++k) {
+    if (stream_experts[k].kind != Kind::nearest || !(weights[k] > 0.0)) continue;
+    const std::span<const Arrival> near = neighbours(stream_experts[k]);
+    for (const Arrival a : near) {
+      const auto known =
+          std::ranges::find_if(all, [&](const RecentShare& one) { return one.arrival == a; });
+      const double share = weights[k] / static_cast<double>(near.size());
+      if (known == all.end())
+        all.push_back({a, share});
+      else
+        known->share += share;
+    }
+  }
+  return all;
+}
+
+// The squared error over all classes, or outputs in units of their variances.
+double StreamRow::loss(std::span<const double> answer, const double* label,
+                       std::uint32_t place) const {
+  double sum = votes_ && place == nothing ? 1.0 : 0.0;
+  for (std::size_t j = 0; j < n_columns_; ++j) {
+    const double truth = votes_ ? (place == j ? 1.0 : 0.0) : label[j];
+    const double error = answer[j] - truth;
+    sum += votes_ ? error * error : error * error * units_[j];
+  }
+  if (!votes_) sum /= static_cast<double>(n_columns_);
+  return sum < largest_loss ? sum : largest_loss;
+}
+
+void StreamRow::judge(const double* label, const Spread& before, StreamMixture& mixture) {
+  std::uint32_t place = nothing;
+  if (votes_) place = mixture.classes.find(static_cast<std::uint32_t>(*label));
+  units_.resize(votes_ ? 0 : n_columns_);
+  for (std::size_t j = 0; j < units_.size(); ++j) {
+    const double variance = before.variance(j);
+    units_[j] = variance > 0.0 && std::isfinite(variance) ? 1.0 / variance : 0.0;
+  }
+  const std::size_t in_use = mixture.rate();
+  for (std::size_t r = 0; r < n_rates; ++r) {
+    mix(mixture.weights(r, votes_));
+    if (votes_ && r == in_use && place != nothing) judge_sharpness(place, mixture);
+    rate_losses_[r] = loss(mixed_, label, place);
+  }
+  std::array<double, n_stream_experts> losses;
+  for (std::size_t k = 0; k < n_stream_experts; ++k) losses[k] = loss(answer(k), label, place);
+  for (std::size_t r = 0; r < n_rates; ++r) {
+    mixture.rate_losses[r] = rate_decay * mixture.rate_losses[r] + rate_losses_[r];
+    mixture.n_judged[r] = loss_decays[r] * mixture.n_judged[r] + 1.0;
+    double* of_rate = mixture.losses.data() + r * n_stream_experts;
+    for (std::size_t k = 0; k < n_stream_experts; ++k)
+      of_rate[k] = loss_decays[r] * of_rate[k] + losses[k];
+  }
+}
+
+// What each sharpness would have lost.
+void StreamRow::judge_sharpness(std::uint32_t place, StreamMixture& mixture) {
+  std::array<double, n_sharpnesses> sums = {};
+  const auto add = [&](double share, double times) {
+    const double root = std::sqrt(std::sqrt(share + added_share));
+    double power = 1.0;
+    std::uint8_t quarters = 0;
+    for (std::size_t s = 0; s < n_sharpnesses; ++s) {
+      for (; quarters < sharpnesses[s]; ++quarters) power *= root;
+      sums[s] += times * power;
+    }
+  };
+  double n_zeros = 0.0;
+  for (const double share : mixed_)
+    if (share > 0.0)
+      add(share, 1.0);
+    else
+      n_zeros += 1.0;
+  if (n_zeros > 0.0) add(0.0, n_zeros);
+  const double log = log2_of(mixed_[place] + added_share);
+  for (std::size_t s = 0; s < n_sharpnesses; ++s)
+    mixture.sharpness_losses[s] = sharpness_decay * mixture.sharpness_losses[s] +
+                                  (log2_of(sums[s]) - 0.25 * sharpnesses[s] * log);
+}
+
+}  // namespace boundary_forest

@@ -1,0 +1,133 @@
+#include "adapt/stream_mixture_arrays.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/require.hpp"
+
+namespace boundary_forest {
+namespace {
+
+bool votes_in(const Params& params) { return params.estimator == Estimator::shepard_vote; }
+
+template <class Part>
+void append(std::vector<double>& all, const Part& part) {
+  all.insert(all.end(), part.begin(), part.end());
+}
+
+// One model, behind those that are there.
+void append_model(const AgingModel& model, MixtureArrays& arrays) {
+  if (!model.is_kept()) return;
+  arrays.linear_sums.push_back(model.n);
+  for (const std::vector<double>* part : {&model.origin, &model.label_origin, &model.sums,
+                                          &model.products, &model.label_sums, &model.cross})
+    append(arrays.linear_sums, *part);
+  const std::size_t D = model.origin.size();
+  for (std::size_t o = 0; o < model.intercepts.size(); ++o) {
+    arrays.linear_model.push_back(model.intercepts[o]);
+    append(arrays.linear_model, std::span(model.coefficients).subspan(o * D, D));
+  }
+}
+
+AgingModel model_of(std::span<const double> sums, std::span<const double> solution, std::size_t D,
+                    std::size_t n_outputs, std::uint64_t seen) {
+  AgingModel model;
+  if (sums.empty()) {
+    require(solution.empty(), "linear_model has no sums");
+    return model;
+  }
+  require(D <= AgingModel::most_features, "linear_sums has too many features");
+  const std::size_t fixed = 1 + 2 * D + D * (D + 1) / 2;
+  const std::size_t size = sums.size();
+  require(size >= fixed && (size - fixed) % (D + 2) == 0, "linear_sums has the wrong size");
+  const std::size_t outputs = (size - fixed) / (D + 2);
+  model.n = sums[0];
+  require(model.n >= 0.0 && model.n <= static_cast<double>(seen),
+          "linear_sums has an invalid number of rows");
+  require(outputs == n_outputs || (model.n == 0.0 && outputs < n_outputs),
+          "linear_sums does not match the labels");
+  NumberReader reader(sums.subspan(1));
+  model.origin = reader.next(D);
+  model.label_origin = reader.next(outputs);
+  model.sums = reader.next(D);
+  model.products = reader.next(D * (D + 1) / 2);
+  model.label_sums = reader.next(outputs);
+  model.cross = reader.next(outputs * D);
+  require(solution.size() % (D + 1) == 0 && solution.size() / (D + 1) <= outputs,
+          "linear_model has the wrong size");
+  for (const double x : solution)
+    require(std::isfinite(x), "linear_model has a number that is not finite");
+  NumberReader solved(solution);
+  while (solved.n_left() > 0) {
+    append(model.intercepts, solved.next(1));
+    append(model.coefficients, solved.next(D));
+  }
+  return model;
+}
+
+}  // namespace
+
+MixtureArrays arrays_of(const StreamMixture& mixture, const Params& params) {
+  MixtureArrays arrays;
+  if (!mixture.is_mixed()) return arrays;
+  const StreamWeights weights = mixture.weights(mixture.rate(), votes_in(params));
+  arrays.weights.assign(weights.begin(), weights.end());
+  arrays.weights.push_back(mixture.sharpness());
+  for (const std::vector<double>* part :
+       {&mixture.n_judged, &mixture.rate_losses, &mixture.losses, &mixture.sharpness_losses})
+    arrays.trial.insert(arrays.trial.end(), part->begin(), part->end());
+  arrays.classes.assign(mixture.classes.codes().begin(), mixture.classes.codes().end());
+  for (const AgingModel& model : mixture.models) {
+    arrays.trial.push_back(static_cast<double>(model.intercepts.size()));
+    append_model(model, arrays);
+  }
+  return arrays;
+}
+
+StreamMixture stream_mixture_of(const MixtureArrays& arrays, const Params& params,
+                                std::uint64_t seen, std::uint32_t n_classes, bool is_sorted) {
+  StreamMixture mixture;
+  begin_stream_mixture(params, mixture);
+  mixture.is_sorted = is_sorted;
+  const bool votes = votes_in(params);
+  const std::size_t n_sums = mixture.n_judged.size() + mixture.rate_losses.size() +
+                             mixture.losses.size() + mixture.sharpness_losses.size();
+  require(arrays.trial.size() == n_sums + n_models, "mixture_trial has the wrong size");
+  for (const double x : arrays.trial)
+    require(std::isfinite(x), "mixture_trial has a number that is not finite");
+  NumberReader trial(arrays.trial);
+  mixture.n_judged = trial.next(n_rates);
+  mixture.rate_losses = trial.next(n_rates);
+  mixture.losses = trial.next(mixture.losses.size());
+  mixture.sharpness_losses = trial.next(mixture.sharpness_losses.size());
+  for (const std::vector<double>* part : {&mixture.n_judged, &mixture.rate_losses, &mixture.losses})
+    for (const double x : *part) require(x >= 0.0, "mixture_trial has an invalid number");
+  for (const double n : mixture.n_judged)
+    require(n <= static_cast<double>(seen), "mixture_trial has an invalid number of rows");
+  mixture.classes = class_order_of(arrays, votes, n_classes);
+  const std::size_t n_outputs = votes ? mixture.classes.size() : params.label_length;
+  require(arrays.linear_sums.size() % n_models == 0, "linear_sums has the wrong size");
+  const std::size_t size = arrays.linear_sums.size() / n_models;
+  std::size_t begin = 0;
+  for (std::size_t m = 0; m < n_models; ++m) {
+    const double n_solved = trial.next(1)[0];
+    const std::size_t n_left = arrays.linear_model.size() - begin;
+    require(n_solved >= 0.0 && n_solved <= static_cast<double>(n_left / (params.n_features + 1)) &&
+                n_solved == std::floor(n_solved),
+            "linear_model has the wrong size");
+    const std::size_t length = static_cast<std::size_t>(n_solved) * (params.n_features + 1);
+    mixture.models[m] = model_of(std::span(arrays.linear_sums).subspan(m * size, size),
+                                 std::span(arrays.linear_model).subspan(begin, length),
+                                 params.n_features, n_outputs, seen);
+    begin += length;
+  }
+  require(begin == arrays.linear_model.size(), "linear_model has the wrong size");
+  const StreamWeights weights = mixture.weights(mixture.rate(), votes);
+  require(arrays.weights.size() == n_stream_experts + 1 &&
+              std::equal(weights.begin(), weights.end(), arrays.weights.begin()) &&
+              arrays.weights.back() == mixture.sharpness(),
+          "mixture_weights does not follow from the losses");
+  return mixture;
+}
+
+}  // namespace boundary_forest

@@ -1,0 +1,110 @@
+"""Promise 1 for ``weights="mixture"`` of forests that forget: the engine's are the reference's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_engine_equals_reference import assert_same_trees
+from test_mixture_equals_reference import N_QUERIES, cases
+
+from boundary_forest import _core, reference
+from boundary_forest.reference import stream_mixture as rules
+
+pytestmark = pytest.mark.kernels
+
+
+def both(case, lifetimes, *, with_ids=False):
+    X, y, n = case["X"], case["y"], case["n"]
+    classify = case["task"] == "classify"
+    E = "shepard_vote" if classify else "shepard_mean"
+    same = {
+        "epsilon": 0.0 if classify else None, "seed": case["seed"],
+        "max_samples": case["max_samples"], "feature_weights": case["feature_weights"],
+    }  # fmt: skip
+    engine = _core.Forest(
+        **same, n_estimators=case["n_T"], max_children=5, n_features=X.shape[1],
+        label_length=y.shape[1], element_type=X.dtype.name, metric="euclidean", p=2.0, estimator=E,
+        label_metric="discrete" if classify else "euclidean", vote_weights="mixture",
+        lifetimes=lifetimes, ids="int64" if with_ids else "none",
+    )  # fmt: skip
+    oracle = reference.BoundaryForest(
+        **same, n_T=case["n_T"], k=5, E=E, weights="mixture", lifetimes=lifetimes
+    )
+    for begin, end in zip([0, *case["cuts"]], [*case["cuts"], n], strict=True):
+        ids = [np.arange(begin, end)] if with_ids else []
+        engine.learn(X[begin:end], y[begin:end], case["n_jobs"], *ids)
+    for x, c in zip(X[:n], y[:n], strict=True):
+        oracle.BFTrain(x, c)
+    return engine, oracle
+
+
+def assert_same(engine, oracle, case):
+    assert_same_trees(engine, oracle)
+    state, mixture, D = engine.snapshot().state(), oracle.stream, case["X"].shape[1]
+    assert state["mixture_weights"].tolist() == [*mixture.weights(mixture.rate), mixture.sharpness]
+    assert state["class_order"].tolist() == mixture.classes
+    solved = [0 if m.intercepts is None else len(m.intercepts) for m in mixture.models]
+    assert state["mixture_trial"].tolist() == [
+        *mixture.n_judged, *mixture.rate_losses, *np.ravel(mixture.losses).tolist(),
+        *mixture.sharpness_losses, *solved,
+    ]  # fmt: skip
+    below = np.tril_indices(D)
+    assert state["linear_sums"].tolist() == [
+        x for m in mixture.models
+        for x in (m.n, *m.origin, *m.label_origin, *m.sums, *m.products[below], *m.label_sums,
+                  *m.cross.ravel())
+    ]  # fmt: skip
+    models = [
+        np.column_stack([m.intercepts, m.coefficients]).ravel()
+        for m in mixture.models
+        if m.intercepts is not None
+    ]
+    assert state["linear_model"].tolist() == np.concatenate([np.zeros(0), *models]).tolist()
+    queries = case["X"][case["n"] - 3 :]
+    for y, answer in zip(queries, engine.estimate(queries, case["n_jobs"]), strict=True):
+        expected = oracle.answer(y, oracle.BFQuery(y), oracle.ballot).tolist()
+        assert answer.tolist() == expected + [0.0] * (len(answer) - len(expected))
+
+
+def lifetimes_for(n_T):
+    return [(0, 40, 9)[i % 3] for i in range(n_T)]
+
+
+@settings(max_examples=10, deadline=None, derandomize=True)
+@given(cases())
+def test_mixtures_of_streams_are_the_references(case):
+    assert_same(*both(case, lifetimes_for(case["n_T"])), case)
+
+
+@settings(max_examples=4, deadline=None, derandomize=True)
+@given(cases(140), st.data())
+def test_models_without_forgotten_rows_are_the_references(case, data):
+    n = case["n"]
+    engine, oracle = both(case, lifetimes_for(case["n_T"]), with_ids=True)
+    stored = engine.snapshot().state()["arrivals"].tolist()
+    lost = sorted(data.draw(st.sets(st.sampled_from(stored[:-1]), min_size=1, max_size=9)))
+    assert engine.forget(np.array(lost), 1, False) == []
+    oracle.forget(lost)
+    more = slice(n - N_QUERIES, n)
+    for x, c in zip(case["X"][more], case["y"][more], strict=True):
+        oracle.BFTrain(x, c)
+    engine.learn(case["X"][more], case["y"][more], 1, np.arange(n, n + N_QUERIES))
+    assert_same(engine, oracle, case)
+
+
+def test_long_spans_are_the_references():
+    """More than 1,000 arrivals: origins move, and the last 1,000 rows are not all."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1300, 3)).cumsum(axis=0) * 0.01 + rng.normal(size=(1300, 3)).round(1)
+    y = (X[:, :1] + 0.3 * rng.normal(size=(1300, 1)) > X[:, 1:2]).astype(float)
+    case = {
+        "task": "classify", "X": X, "y": y, "n": 1290, "n_T": 4, "seed": 5, "n_jobs": 1,
+        "cuts": [300, 1001], "feature_weights": "learned", "max_samples": 0.5,
+    }  # fmt: skip
+    assert_same(*both(case, [0, 0, 64, 16]), case)
+
+
+def test_the_references_experts_are_the_engines():
+    assert _core.experts(forgets=True) == rules.EXPERTS
