@@ -117,9 +117,10 @@ nb::dict Forest::stats() {
   bytes["mixture"] = stats.mixture_bytes;
   bytes["links"] = stats.link_bytes;
   bytes["codes"] = stats.code_bytes;
+  bytes["sketches"] = stats.sketch_bytes;
   bytes["total"] = stats.position_bytes + stats.example_bytes + stats.tree_bytes + stats.id_bytes +
                    stats.window_bytes + stats.reservoir_bytes + stats.mixture_bytes +
-                   stats.link_bytes + stats.code_bytes;
+                   stats.link_bytes + stats.code_bytes + stats.sketch_bytes;
   nb::list nodes;
   for (const NodeId n : stats.nodes) nodes.append(n);
   all["examples_seen"] = stats.seen;

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <memory>
+#include <utility>
+
+#include "concurrency/thread_pool.hpp"
 
 namespace boundary_forest {
 
@@ -42,6 +46,16 @@ void prefetch(const std::byte* row, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);
 }
 
+// The bit of the least of some squares, the first among equals.
+std::uint64_t least_of(const std::int32_t* squares, std::uint64_t among) {
+  int least = std::countr_zero(among);
+  for (std::uint64_t left = among & (among - 1); left != 0; left &= left - 1) {
+    const int j = std::countr_zero(left);
+    if (squares[j] < squares[least]) least = j;
+  }
+  return std::uint64_t{1} << least;
+}
+
 }  // namespace
 
 CodePrefilter::CodePrefilter(const Metric& d, const QueryRows& block, ElementType stored,
@@ -62,13 +76,7 @@ CodePrefilter::CodePrefilter(const Metric& d, const QueryRows& block, ElementTyp
   if (stored == ElementType::int8) coding_.low = -128.0;
   if (!is_byte(stored) || !scales.empty()) choose_coding(scales);
 
-  // A sum of D / 16 terms and four more additions, each term rounded up to five times before it.
-  const SumLimits sums = limits_of_sums(stored, !scales.empty());
-  const auto D = static_cast<double>(n_features_);
-  slack_ = static_cast<float>(1.0 + 2.0 * (D / 16 + 8) * sums.rounding + 1e-5);
-  tiny_ = static_cast<float>(std::sqrt(D) * sums.tiny / coding_.step);
-  farthest_ = static_cast<float>(std::min(sums.farthest / coding_.step, 1e37));
-
+  bound_sums(!scales.empty());
   std::vector<std::uint8_t> codes(stride_);
   for (std::size_t i = 0; i < block.size(); ++i) {
     const Position& query = block.position(i);
@@ -81,6 +89,61 @@ CodePrefilter::CodePrefilter(const Metric& d, const QueryRows& block, ElementTyp
     }
     squares_[i] = square;
   }
+}
+
+CodePrefilter::CodePrefilter(const Metric& d, const QueryRows& block, ElementType stored,
+                             std::shared_ptr<const RowSketches> sketches, std::size_t n_threads)
+    : d_(d),
+      block_(block),
+      sketches_(std::move(sketches)),
+      kernels_(kernels::instruction_set().codes),
+      plain_(d, block),
+      stored_(stored),
+      n_features_(block.n_features()),
+      stride_(sizeof(Sketch)),
+      exact_(false),
+      codes_(block.size() * stride_),
+      squares_(block.size()),
+      errors_(block.size()) {
+  coding_.step = sketches_->coder().step();
+  bound_sums(false);
+  sketch_block(n_threads);
+}
+
+// How the distances that the metric sums may differ from the true ones: a sum of D / 16 terms and four more
+// additions, each term rounded up to five times before it.
+void CodePrefilter::bound_sums(bool weighted) {
+  const SumLimits sums = limits_of_sums(stored_, weighted);
+  const auto D = static_cast<double>(n_features_);
+  slack_ = static_cast<float>(1.0 + 2.0 * (D / 16 + 8) * sums.rounding + 1e-5);
+  tiny_ = static_cast<float>(std::sqrt(D) * sums.tiny / coding_.step);
+  farthest_ = static_cast<float>(std::min(sums.farthest / coding_.step, 1e37));
+}
+
+// The codes of the block's rows: those of stored rows are there already.
+void CodePrefilter::sketch_block(std::size_t n_threads) {
+  constexpr std::size_t at_once = 32;
+  const bool is_stored = block_.slot(0) != nothing;
+  parallel_for((block_.size() + at_once - 1) / at_once, n_threads, [&](std::size_t task) {
+    const std::size_t begin = task * at_once;
+    const std::size_t n = std::min(at_once, block_.size() - begin);
+    Sketch own[at_once];
+    Sketch* out[at_once];
+    for (std::size_t i = 0; i < n; ++i) out[i] = own + i;
+    if (!is_stored) sketches_->coder().encode(&block_.position(begin), n, out);
+    for (std::size_t i = 0; i < n; ++i) {
+      const Sketch& sketch = is_stored ? (*sketches_)[block_.slot(begin + i)] : own[i];
+      std::int32_t sum = 0;
+      std::int8_t* codes = codes_.data() + (begin + i) * stride_;
+      for (std::size_t c = 0; c < Sketch::n_codes; ++c) {
+        sum += sketch.codes[c];
+        codes[c] =
+            static_cast<std::int8_t>(sketch.codes[c] - 128);  // no row has codes where none are
+      }
+      squares_[begin + i] = sketch.term + 256 * sum;
+      errors_[begin + i] = sketch.error + tiny_;
+    }
+  });
 }
 
 // Coarse steps reach over all values, fine ones round less; outliers are often better cut off. The
@@ -159,12 +222,12 @@ void CodePrefilter::choose_coding(std::span<const double> scales) {
   coding_.lows = feature_lows_.data();
 }
 
-std::size_t CodePrefilter::filter(std::span<const std::uint32_t> queries,
-                                  std::span<const std::byte* const> rows, std::span<double> bounds,
-                                  Workspace& workspace, std::span<std::uint64_t> closest) const {
+std::size_t CodePrefilter::filter(std::span<const std::uint32_t> queries, const Rows& rows,
+                                  std::span<double> bounds, Workspace& workspace,
+                                  std::span<std::uint64_t> closest) const {
   const std::size_t m = queries.size();
   const std::size_t row_bytes = n_features_ * size_of(stored_);
-  if (!exact_ && (m < worth_coding || rows.size() * row_bytes < worth_coding_bytes))
+  if (!exact_ && !sketches_ && (m < worth_coding || rows.size() * row_bytes < worth_coding_bytes))
     return plain_.filter(queries, rows, bounds, workspace, closest);
 
   std::int32_t terms[most_rows];
@@ -196,15 +259,16 @@ std::size_t CodePrefilter::filter(std::span<const std::uint32_t> queries,
       closest[number] = 0;
       if (!exact_) {
         if (number + 1 < m) prefetch(block_.position(queries[number + 1]).data, row_bytes);
-        evaluations += consider_possible(rows, queries[number], of_query, closest_codes[i], errors,
-                                         bound, closest[number]);
+        if (i + 1 < count) prefetch(rows.data[std::countr_zero(closest_codes[i + 1])], row_bytes);
+        evaluations += consider_possible(rows.data, queries[number], of_query, closest_codes[i],
+                                         errors, bound, closest[number]);
         continue;
       }
       const double reduced = of_query[std::countr_zero(closest_codes[i])];
       if (stored_ == ElementType::int8 && reduced >= 0x1p24) {
         // From there on float32 has not every whole number, and rows of int8 are compared as float32.
         if (bound >= 0x1p24)
-          consider_rows(rows, queries[number], ~std::uint64_t{0} >> (most_rows - rows.size()),
+          consider_rows(rows.data, queries[number], ~std::uint64_t{0} >> (most_rows - rows.size()),
                         bound, closest[number]);
         continue;
       }
@@ -216,13 +280,21 @@ std::size_t CodePrefilter::filter(std::span<const std::uint32_t> queries,
   return evaluations;
 }
 
-void CodePrefilter::code_rows(std::span<const std::byte* const> rows,
-                              const kernels::CodedRows& coded, float* errors) const {
+void CodePrefilter::code_rows(const Rows& rows, const kernels::CodedRows& coded,
+                              float* errors) const {
   const std::size_t row_bytes = n_features_ * size_of(stored_);
   for (std::size_t j = 0; j < rows.size(); ++j) {
-    if (j + 1 < rows.size()) prefetch(rows[j + 1], row_bytes);
     std::uint8_t* codes = coded.codes + j * stride_;
-    errors[j] = kernels_.encode(rows[j], stored_, n_features_, coding_, codes);
+    if (sketches_) {
+      // With what stands behind the codes: queries have zeros there.
+      const Sketch& sketch = (*sketches_)[rows.slots[j]];
+      std::memcpy(codes, &sketch, sizeof sketch);
+      coded.terms[j] = sketch.term;
+      errors[j] = sketch.error;
+      continue;
+    }
+    if (j + 1 < rows.size()) prefetch(rows.data[j + 1], row_bytes);
+    errors[j] = kernels_.encode(rows.data[j], stored_, n_features_, coding_, codes);
     std::fill(codes + n_features_, codes + stride_, std::uint8_t{0});
     coded.terms[j] = kernels_.row_term(codes, stride_);
   }
@@ -245,20 +317,38 @@ std::size_t CodePrefilter::consider_rows(std::span<const std::byte* const> rows,
   return n;
 }
 
-// The row that is closest by its codes, and then all that may be closer than that is; returns how
-// many distances that took.
+// The rows that may be closer than the bound, a few at a time, by their codes; returns how many distances that took.
 std::size_t CodePrefilter::consider_possible(std::span<const std::byte* const> rows,
                                              std::uint32_t query, const std::int32_t* squares,
                                              std::uint64_t closest_codes, const float* errors,
                                              double& bound, std::uint64_t& closest) const {
-  const std::uint64_t first = closest_codes & -closest_codes;
-  std::uint64_t others = ~std::uint64_t{0} >> (most_rows - rows.size());
-  const std::size_t n_first = consider_rows(rows, query, first, bound, closest);
-  const double reach = std::sqrt(bound) / coding_.step;
-  if (reach <= farthest_)
-    others = kernels_.within(squares, rows.size(),
-                             static_cast<float>(reach) * slack_ + errors_[query], errors);
-  return n_first + consider_rows(rows, query, others & ~first, bound, closest);
+  const auto possible = [&] {
+    const double reach = std::sqrt(bound) / coding_.step;
+    if (!(reach <= farthest_)) return ~std::uint64_t{0} >> (most_rows - rows.size());
+    return kernels_.within(squares, rows.size(),
+                           static_cast<float>(reach) * slack_ + errors_[query], errors);
+  };
+  if (!sketches_) {
+    // Codes of all features leave so few beside the closest that their order is not worth finding.
+    const std::uint64_t first = closest_codes & -closest_codes;
+    const std::size_t n_first = consider_rows(rows, query, first, bound, closest);
+    return n_first + consider_rows(rows, query, possible() & ~first, bound, closest);
+  }
+  std::size_t n = 0;
+  std::size_t at_once = 1;  // then as many as the kernels of distances have at once
+  for (std::uint64_t others = possible(); others != 0; at_once = 4) {
+    std::uint64_t next = 0;
+    for (std::size_t i = 0; i < at_once && (others & ~next) != 0; ++i)
+      next |= least_of(squares, others & ~next);
+    const double before = bound;
+    n += consider_rows(rows, query, next, bound, closest);
+    others &= ~next;
+    if (others != 0 && bound < before) others &= possible();
+    // The beginnings: the processor sees then what is read.
+    for (std::uint64_t left = others; left != 0; left &= left - 1)
+      prefetch(rows[static_cast<std::size_t>(std::countr_zero(left))], 2 * cache_line);
+  }
+  return n;
 }
 
 }  // namespace boundary_forest

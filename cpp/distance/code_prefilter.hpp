@@ -4,6 +4,9 @@
 // all rows if features have weights, are coded for every group, so that no second copy of a row is
 // kept (promise 5): codes only tell which rows cannot be the closest, and the distances of the others
 // are computed in the canonical order.
+//
+// Long rows have sketches, which are codes that are kept (projection.hpp): fewer bytes than features, and
+// a row itself is read only where its sketch does not rule it out.
 #pragma once
 
 #include "distance/kernels/kernel.hpp"
@@ -17,8 +20,13 @@ class CodePrefilter final : public Prefilter {
   // one's weight, or nothing.
   CodePrefilter(const Metric& d, const QueryRows& block, ElementType stored,
                 std::span<const double> scales);
+  // By sketches.
+  CodePrefilter(const Metric& d, const QueryRows& block, ElementType stored,
+                std::shared_ptr<const RowSketches> sketches, std::size_t n_threads);
 
-  std::size_t filter(std::span<const std::uint32_t> queries, std::span<const std::byte* const> rows,
+  const RowSketches* sketches() const override { return sketches_.get(); }
+
+  std::size_t filter(std::span<const std::uint32_t> queries, const Rows& rows,
                      std::span<double> bounds, Workspace& workspace,
                      std::span<std::uint64_t> closest) const override;
 
@@ -28,8 +36,9 @@ class CodePrefilter final : public Prefilter {
   static constexpr std::size_t worth_coding_bytes = 4096;
 
   void choose_coding(std::span<const double> scales);
-  void code_rows(std::span<const std::byte* const> rows, const kernels::CodedRows& coded,
-                 float* errors) const;
+  void bound_sums(bool weighted);
+  void sketch_block(std::size_t n_threads);
+  void code_rows(const Rows& rows, const kernels::CodedRows& coded, float* errors) const;
   std::size_t consider_rows(std::span<const std::byte* const> rows, std::uint32_t query,
                             std::uint64_t mask, double& bound, std::uint64_t& closest) const;
   std::size_t consider_possible(std::span<const std::byte* const> rows, std::uint32_t query,
@@ -38,6 +47,7 @@ class CodePrefilter final : public Prefilter {
 
   const Metric& d_;
   const QueryRows& block_;
+  const std::shared_ptr<const RowSketches> sketches_;  // or null
   const kernels::CodeKernels& kernels_;
   PlainPrefilter plain_;
   ElementType stored_;

@@ -18,16 +18,17 @@ ColumnPrefilter::ColumnPrefilter(const Metric& d, const QueryRows& block, Elemen
               (is_short_for_float32(stored) && block.position(i).type == ElementType::float32));
 }
 
-std::size_t ColumnPrefilter::filter(std::span<const std::uint32_t> queries,
-                                    std::span<const std::byte* const> rows,
+std::size_t ColumnPrefilter::filter(std::span<const std::uint32_t> queries, const Rows& rows,
                                     std::span<double> bounds, Workspace& workspace,
                                     std::span<std::uint64_t> closest) const {
   if (!alike_) return plain_.filter(queries, rows, bounds, workspace, closest);
   const kernels::ColumnKernels& columns = kernels::instruction_set().columns;
   if (stored_ == ElementType::float64)
-    filter_as(columns.closest_doubles, scales64_.data(), queries, rows, bounds, workspace, closest);
+    filter_as(columns.closest_doubles, scales64_.data(), queries, rows.data, bounds, workspace,
+              closest);
   else
-    filter_as(columns.closest_floats, scales32_.data(), queries, rows, bounds, workspace, closest);
+    filter_as(columns.closest_floats, scales32_.data(), queries, rows.data, bounds, workspace,
+              closest);
   return queries.size() * rows.size();
 }
 

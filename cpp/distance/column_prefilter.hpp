@@ -17,7 +17,7 @@ class ColumnPrefilter final : public Prefilter {
   ColumnPrefilter(const Metric& d, const QueryRows& block, ElementType stored,
                   std::span<const float> scales32, std::span<const double> scales64);
 
-  std::size_t filter(std::span<const std::uint32_t> queries, std::span<const std::byte* const> rows,
+  std::size_t filter(std::span<const std::uint32_t> queries, const Rows& rows,
                      std::span<double> bounds, Workspace& workspace,
                      std::span<std::uint64_t> closest) const override;
 

@@ -14,6 +14,7 @@
 #include "distance/column_prefilter.hpp"
 #include "distance/kernels/kernel.hpp"
 #include "distance/kernels/power.hpp"
+#include "distance/projection.hpp"
 
 namespace boundary_forest {
 namespace {
@@ -57,7 +58,21 @@ class BuiltInMetric final : public Metric {
     kernel(query.data, rows, n, n_features_, arguments_, out);
   }
 
-  std::unique_ptr<Prefilter> prefilter(const QueryRows& block) const override {
+  bool has_sketches() const override {
+    // Bytes are compared as fast as sketches are; and where the processor has products of bytes, codes of all
+    // features are so fast that sketches take 1.15 x the time of MNIST in batches.
+    const bool is_byte = stored_ == ElementType::uint8 || stored_ == ElementType::int8;
+    return formula_ == Formula::euclidean && !is_byte &&
+           !kernels::instruction_set().has_byte_products &&
+           n_features_ * size_of(stored_) >= Projection::least_bytes &&
+           n_features_ <= kernels::most_coded_features;
+  }
+
+  std::unique_ptr<Prefilter> prefilter(const QueryRows& block,
+                                       std::shared_ptr<const RowSketches> sketches,
+                                       std::size_t n_threads) const override {
+    if (sketches != nullptr && has_sketches())
+      return std::make_unique<CodePrefilter>(*this, block, stored_, std::move(sketches), n_threads);
     const bool squares = formula_ == Formula::euclidean || formula_ == Formula::weighted_euclidean;
     const bool is_own_code = stored_ == ElementType::uint8 ||
                              (stored_ == ElementType::int8 && formula_ == Formula::euclidean);
@@ -65,7 +80,7 @@ class BuiltInMetric final : public Metric {
       return std::make_unique<ColumnPrefilter>(*this, block, stored_, scales32_, scales_);
     if (squares && n_features_ <= kernels::most_coded_features)
       return std::make_unique<CodePrefilter>(*this, block, stored_, scales_);
-    return Metric::prefilter(block);
+    return Metric::prefilter(block, nullptr, n_threads);
   }
 
   std::unique_ptr<Metric> on_codes() const override {
@@ -153,16 +168,18 @@ class FunctionMetric final : public Metric {
 
 }  // namespace
 
-std::unique_ptr<Prefilter> Metric::prefilter(const QueryRows& block) const {
+std::unique_ptr<Prefilter> Metric::prefilter(const QueryRows& block,
+                                             std::shared_ptr<const RowSketches>,
+                                             std::size_t) const {
   return std::make_unique<PlainPrefilter>(*this, block);
 }
 
-std::size_t PlainPrefilter::filter(std::span<const std::uint32_t> queries,
-                                   std::span<const std::byte* const> rows, std::span<double> bounds,
-                                   Workspace&, std::span<std::uint64_t> closest) const {
+std::size_t PlainPrefilter::filter(std::span<const std::uint32_t> queries, const Rows& rows,
+                                   std::span<double> bounds, Workspace&,
+                                   std::span<std::uint64_t> closest) const {
   double reduced[most_rows];
   for (std::uint32_t i = 0; i < queries.size(); ++i) {
-    d_.distances(block_.position(queries[i]), rows.data(), rows.size(), reduced);
+    d_.distances(block_.position(queries[i]), rows.data.data(), rows.size(), reduced);
     closest[i] = 0;
     for (std::uint32_t j = 0; j < rows.size(); ++j) consider(j, reduced[j], bounds[i], closest[i]);
   }

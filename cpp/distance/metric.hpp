@@ -21,6 +21,7 @@ namespace boundary_forest {
 
 class QueryRows;
 class Prefilter;
+class RowSketches;
 
 class Metric {
  public:
@@ -33,8 +34,14 @@ class Metric {
   virtual void distances(const Position& query, const std::byte* const* rows, std::size_t n,
                          double* out) const = 0;
 
-  // What compares the rows of a block with many stored rows at once; `block` must outlive it.
-  virtual std::unique_ptr<Prefilter> prefilter(const QueryRows& block) const;
+  // Whether sketches of rows (row_sketches.hpp) tell which of them are far apart.
+  virtual bool has_sketches() const { return false; }
+
+  // What compares the rows of a block with many stored rows at once; `block` must outlive it. `sketches` are
+  // those of all stored rows that it will meet, the block's own included if they are stored, or null.
+  virtual std::unique_ptr<Prefilter> prefilter(const QueryRows& block,
+                                               std::shared_ptr<const RowSketches> sketches = {},
+                                               std::size_t n_threads = 1) const;
 
   // The same formula for rows that are coded as bytes, all features with one scale; null where that
   // would not keep the order of distances, or where rows are bytes already.

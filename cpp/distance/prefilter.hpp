@@ -24,15 +24,26 @@ class Prefilter {
     std::vector<std::byte> rows;
   };
 
+  // Stored rows, and where they are.
+  struct Rows {
+    std::span<const std::byte* const> data;
+    const Slot* slots;
+
+    std::size_t size() const { return data.size(); }
+  };
+
   virtual ~Prefilter() = default;
+
+  // What it compares instead of rows, or null. Then a single query is worth a call, too.
+  virtual const RowSketches* sketches() const { return nullptr; }
 
   // `queries` are numbers of the block's rows. bounds[i] is the reduced distance that a row must not
   // exceed to matter to the i-th of them, and becomes the least of the rows' if that is not greater.
   // closest[i] becomes the rows at that distance, as bits; 0 if none matters. Returns how many
   // distances were computed.
-  virtual std::size_t filter(std::span<const std::uint32_t> queries,
-                             std::span<const std::byte* const> rows, std::span<double> bounds,
-                             Workspace& workspace, std::span<std::uint64_t> closest) const = 0;
+  virtual std::size_t filter(std::span<const std::uint32_t> queries, const Rows& rows,
+                             std::span<double> bounds, Workspace& workspace,
+                             std::span<std::uint64_t> closest) const = 0;
 
  protected:
   // Row j is at this distance: what it makes of the bound, and of the rows that are closest.
@@ -49,7 +60,7 @@ class PlainPrefilter : public Prefilter {
  public:
   PlainPrefilter(const Metric& d, const QueryRows& block) : d_(d), block_(block) {}
 
-  std::size_t filter(std::span<const std::uint32_t> queries, std::span<const std::byte* const> rows,
+  std::size_t filter(std::span<const std::uint32_t> queries, const Rows& rows,
                      std::span<double> bounds, Workspace& workspace,
                      std::span<std::uint64_t> closest) const override;
 

@@ -84,6 +84,7 @@ void PartialForest::grow(const RowsView& rows, const double* labels,
     throw std::invalid_argument("examples from other engines need arrivals and ids");
   draft.commit([&] {
     const Slot staged = draft.store().stage(rows.data, labels, arrivals, ids);
+    draft.sketch(staged, parts_.setup.n_threads(run));
     parts_.learner.replacement().grow_successors(step, run, staged);
   });
   draft.store().shrink();

@@ -8,6 +8,12 @@
 #include "forest/state.hpp"
 
 namespace boundary_forest {
+namespace {
+
+// From so many on, sketches that are missing pay for themselves within a call or a few.
+constexpr std::size_t many_queries = 256;
+
+}  // namespace
 
 BoundaryForest::BoundaryForest(const Params& params, std::unique_ptr<Metric> d)
     : setup_(params, std::move(d)),
@@ -117,18 +123,21 @@ void BoundaryForest::succeed(std::span<const std::uint32_t> places) {
 }
 
 Table<Arrival> BoundaryForest::apply(const RowsView& rows, const Run& run) {
+  if (rows.n >= many_queries) draft_.prepare_sketches(setup_.n_threads(run));
   Reading reading(publication_);
   return queries_.apply(reading, rows, run);
 }
 
 std::optional<Table<double>> BoundaryForest::predict(const RowsView& rows, const Run& run,
                                                      Ranks ranks) {
+  if (rows.n >= many_queries) draft_.prepare_sketches(setup_.n_threads(run));
   Reading reading(publication_);
   return queries_.answer(reading, rows, run, {.ranks = ranks});
 }
 
 std::optional<Table<double>> BoundaryForest::estimate(const RowsView& rows, const Run& run,
                                                       Ranks ranks) {
+  if (rows.n >= many_queries) draft_.prepare_sketches(setup_.n_threads(run));
   Reading reading(publication_);
   return queries_.answer(reading, rows, run, {.shares = setup_.votes(), .ranks = ranks});
 }

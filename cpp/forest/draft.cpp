@@ -5,6 +5,8 @@
 #include <new>
 #include <thread>
 
+#include "distance/projection.hpp"
+
 namespace boundary_forest {
 
 Draft::Draft(const Setup& setup, Adaptation adaptation, ExampleStore& store, GraphIndex& graph,
@@ -71,6 +73,18 @@ void Draft::count_labels(Slot first, std::size_t n) {
   }
 }
 
+// A coder is made of the first rows, and of those at eight times as many, and so on: data may change, and what was
+// made of few rows serves many less well.
+void Draft::sketch(Slot staged, std::size_t n_threads) {
+  if (!setup_.has_sketches() || !planted()) return;
+  const std::uint64_t due = sketches_due(progress_.seen);
+  if (due != sketches_made_) {
+    store_.sketch_by(Projection::from(store_, staged));
+    sketches_made_ = due;
+  }
+  store_.extend_sketches(n_threads);
+}
+
 void Draft::await(Slot first) {
   for (Slot slot = first; slot < store_.size(); ++slot) store_.hold(slot);
   Reservoir& reservoir = progress_.adaptation.reservoir;
@@ -113,6 +127,7 @@ void Draft::fill(Version& version, Adaptation adaptation) const {
   version.seen = progress_.seen;
   version.stored = store_.n_living() - store_.n_marked();
   version.slots = store_.size();
+  version.sketches = store_.sketches();
   version.graph = graph_.draft();
   version.n_classes = progress_.n_classes;
   version.spread = progress_.spread;
@@ -132,6 +147,7 @@ void Draft::rollback() {
   const Version& version = newest();
   trees_.rollback(version.trees, version.number);
   store_.rollback();
+  sketches_made_ = 0;
   graph_.rollback(version.graph, version);
   progress_.seen = version.seen;
   progress_.n_classes = version.n_classes;
@@ -155,6 +171,16 @@ void Draft::prepare_search() {
     if (!graph_.is_late()) return;
     commit([&] { graph_.prepare(); });
   }
+}
+
+void Draft::prepare_sketches(std::size_t n_threads) {
+  if (!setup_.has_sketches()) return;
+  const std::unique_lock learning(learning_, std::try_to_lock);
+  if (!learning) return;  // a learner makes them with its next block
+  const std::unique_lock block(block_);
+  if (std::exchange(is_abandoned_, false)) rollback();
+  if (!planted() || sketches_made_ == sketches_due(progress_.seen)) return;
+  commit([&] { sketch(store_.size(), n_threads); });
 }
 
 bool Draft::try_pause() {

@@ -65,6 +65,15 @@ class Draft {
                                       std::pmr::memory_resource* memory) const;
   // Staged labels count among those seen, and rows among the last arrivals.
   void count_labels(Slot first, std::size_t n);
+  // The staged examples, from this slot on, are sketched if sketches pay; so are those before them if they have no
+  // sketches, or others would be better.
+  void sketch(Slot staged, std::size_t n_threads);
+  // Of examples that had arrived when sketches were last due, before `seen` had; 0: they are not.
+  static std::uint64_t sketches_due(std::uint64_t seen) {
+    std::uint64_t due = seen < first_sketches ? 0 : first_sketches;
+    while (due > 0 && seen / 8 >= due) due *= 8;
+    return due;
+  }
   // The staged examples are stored until trees are planted with them.
   void await(Slot first);
   // The staged examples that some tree kept, or that joined the reservoir, become stored ones; see TreeSet. `lazily`: see GraphIndex.
@@ -87,6 +96,8 @@ class Draft {
       throw;
     }
   }
+  // Likewise what a call of many queries gains by: the sketches that a forest opened by mmap has not yet.
+  void prepare_sketches(std::size_t n_threads);
   // Makes and publishes what a graph search needs, unless a learner does it with its next block.
   void prepare_search();
 
@@ -96,6 +107,8 @@ class Draft {
   void resume_in_child();
 
  private:
+  static constexpr std::uint64_t first_sketches = 2048;
+
   void fill(Version& version, Adaptation adaptation) const;
 
   const Setup& setup_;
@@ -108,7 +121,8 @@ class Draft {
   std::mutex publishing_;      // held while a version is published
   bool is_abandoned_ = false;  // by a learning call that is not in this process
   Progress progress_;
-  TreeSet trees_;  // none while the first n_T examples are awaited
+  std::uint64_t sketches_made_ = 0;  // when they were due, or found not to pay
+  TreeSet trees_;                    // none while the first n_T examples are awaited
 };
 
 }  // namespace boundary_forest

@@ -47,8 +47,9 @@ LearnerTree Grower::make_tree(std::uint32_t place, std::uint32_t generation,
 
 void Grower::grow(std::span<LearnerTree> trees, const QueryRows& examples, double epsilon,
                   const Run& run, const std::function<Shown(std::size_t i)>& shown) const {
-  const BlockPrefilters prefilters(examples, setup_.plain, trees,
-                                   [](const LearnerTree& one) { return one.tree.get(); });
+  const BlockPrefilters prefilters(
+      examples, setup_.plain, trees, [](const LearnerTree& one) { return one.tree.get(); },
+      store_.sketches(), setup_.n_threads(run));
   parallel_for(trees.size(), setup_.n_learning_threads(run), [&](std::size_t i) {
     grow_tree(trees[i], examples, shown(i), epsilon, prefilters.of(*trees[i].tree), run);
   });

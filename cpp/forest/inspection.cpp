@@ -35,6 +35,7 @@ Stats stats_of(const Params& params, const ExampleStore& store, const Version& v
   stats.mixture_bytes = version.adaptation.mixture.linear.bytes();
   stats.link_bytes = version.graph.links ? version.graph.links->bytes() : 0;
   stats.code_bytes = version.graph.codes ? version.graph.codes->bytes() : 0;
+  stats.sketch_bytes = version.sketches ? version.sketches->bytes() : 0;
   if (!version.planted) stats.nodes.assign(params.n_held(), 0);
   for (const auto& [tree, n_nodes, generation, answering] : version.trees) {
     if (answering) stats.nodes.push_back(n_nodes);

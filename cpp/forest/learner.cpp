@@ -128,6 +128,7 @@ void Learner::learn_block(const RowBlock& block, const AnswerRequest& request, c
   const RowsView rows = block.call.rows.slice(block.begin, n, params.n_features);
   const Slot first = store.stage(rows.data, block.call.labels + block.begin * params.label_length,
                                  n, progress.seen, block.call.ids, block.begin);
+  draft_.sketch(first, setup_.n_threads(run));
   const std::vector<Slot> replayed = progress.adaptation.reservoir.add(progress.seen, first, n);
   StackMemory memory;
   const bool tries = planted && decisions_.schedule().is_trial(progress.seen);
@@ -260,6 +261,7 @@ void Learner::learn_offline(const LearningRows& rows, const Run& run) {
     for (std::uint32_t i = 0; i < params.n_held(); ++i)
       draft_.trees().add(grower_.make_tree(params.first_tree + i, 0, progress.adaptation.settings));
     const std::span<LearnerTree> trees = draft_.trees().all();
+    draft_.sketch(first, setup_.n_threads(run));
     grower_.grow(trees, QueryRows(draft_.store(), first, n), draft_.epsilon(), run,
                  [&](std::size_t i) {
                    const std::uint32_t place = trees[i].tree->place();

@@ -33,22 +33,34 @@ void Queries::BFQuery(const QueryRows& queries, const Version& version, Leaf* v,
   const bool is_cached = alone && queries.position(0).type == setup_.params.element_type;
   std::pmr::vector<DescentEnd> descents(is_cached ? n_T : 0, &memory);
   const std::span<const TreeVersion> answering(version.trees.data(), n_T);
-  const BlockPrefilters prefilters(queries, setup_.plain, answering,
-                                   [](const TreeVersion& of) { return of.tree; });
+  const BlockPrefilters prefilters(
+      queries, setup_.plain, answering, [](const TreeVersion& of) { return of.tree; },
+      version.sketches, setup_.n_threads(run));
   const bool caches_distances = alone && setup_.n_threads(run) == 1 && !setup_.plain &&
                                 store_.row_bytes() >= CachedDescent::worth_it;
   std::unique_ptr<DistanceCache> distances = caches_distances ? distance_caches_.take() : nullptr;
   std::optional<CachedDescent> cached;
   if (distances) cached.emplace(*distances);
+  // On one thread, a row that is alone goes through all trees by the same memory.
+  std::optional<BlockDescent> shared;
+  if (alone && setup_.n_threads(run) == 1)
+    if (const Prefilter* prefilter = prefilters.of(*answering[0].tree))
+      shared.emplace(queries, *prefilter);
   parallel_for(n_T, setup_.n_threads(run), [&](std::size_t i) {
     const BoundaryTree& tree = *answering[i].tree;
     const NodeId n_nodes = answering[i].n_nodes;
     if (const Prefilter* prefilter = prefilters.of(tree)) {
-      BlockDescent block(queries, *prefilter);
+      std::optional<BlockDescent> own;
+      BlockDescent& block =
+          shared && shared->is_by(*prefilter) ? *shared : own.emplace(queries, *prefilter);
       block.descend(tree, prefilters.all_rows(), {version.seen, BlockDescent::Clock::Pace::none},
                     n_nodes, costs[i]);
       for (std::size_t row = 0; row < queries.size(); ++row)
         v[row * n_T + i] = block.endings()[row].at;
+      if (is_cached) {
+        const auto& [node, at, compared] = block.endings()[0];
+        descents[i] = {node, static_cast<std::uint32_t>(compared), at};
+      }
       return;
     }
     for (std::size_t row = 0; row < queries.size(); ++row) {

@@ -306,6 +306,7 @@ void restore(const ForestState& state, const SavedRows& rows, const Setup& setup
     for (const Reservoir::Member& member : adaptation.reservoir.members())
       if (member.slot != nothing) store.hold(member.slot);
     draft.progress() = {state.seen, state.n_classes, std::move(spread), std::move(adaptation)};
+    if (!rows.in_file) draft.sketch(store.size(), 1);  // else not before they are needed
   });
 }
 

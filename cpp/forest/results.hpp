@@ -123,6 +123,7 @@ struct Stats {
   std::size_t mixture_bytes = 0;    // of the sums and solutions of the models over all rows
   std::size_t link_bytes = 0;       // of the graph, if there is one
   std::size_t code_bytes = 0;       // rows as bytes, likewise
+  std::size_t sketch_bytes = 0;     // of long rows, if there are any
   // Of a forest that forgets: what became of the trees that answer, by place.
   struct Turnover {
     std::vector<std::uint32_t> generations;  // how many trees have stood there before

@@ -43,6 +43,7 @@ struct Setup {
   std::size_t n_learning_threads(const Run& run) const {
     return params.label_function ? 1 : n_threads(run);
   }
+  bool has_sketches() const { return !plain && !params.has_learned_weights && d().has_sketches(); }
   std::size_t row_bytes() const { return params.n_features * size_of(params.element_type); }
   // What the trees find for a block's rows is kept until it is answered: at most 64 MB, or a row.
   std::size_t answered_block_rows() const {

@@ -59,6 +59,7 @@ void Training::BFTrain(Slot first, std::size_t n, std::span<const Slot> replayed
   const std::span<LearnerTree> trees = draft_.trees().all();
   const BlockPrefilters prefilters(
       examples, setup_.plain, trees, [](const LearnerTree& one) { return one.tree.get(); },
+      draft_.store().sketches(), setup_.n_threads(run),
       draft_.progress().adaptation.settings->d.get());
   std::vector<DescentEnd> cached;
   if (n == 1)
@@ -94,7 +95,9 @@ void Training::train(LearnerTree& trained, const TrainingBlock& block, std::uint
     return takes(row) && (!block.is_replayed(row) || at.reduced != 0.0);
   };
   const Prefilter* prefilter = block.prefilters.of(tree);
-  if (prefilter != nullptr && end - begin >= BlockDescent::worth_it) {
+  const bool is_cached = !block.cached.empty() && trained.answering && begin == 0;
+  if (prefilter != nullptr && !is_cached &&
+      (end - begin >= BlockDescent::worth_it || prefilter->sketches() != nullptr)) {
     std::vector<std::uint32_t> some;
     std::span<const std::uint32_t> rows =
         block.prefilters.all_rows().subspan(pace * begin, pace * (end - begin));

@@ -70,6 +70,7 @@ void ExampleStore::move(Slot from, Slot to) {
   std::copy_n(labels_.at(from), label_length_, labels_.at(to));
   arrivals_[to] = arrivals_[from];
   ids_.move(from, to);
+  if (sketches_ && from < sketches_->size()) sketches_->move(from, to);
 }
 
 void ExampleStore::settle(Slot first, std::span<const char> marked, std::span<Slot> where) {
@@ -89,7 +90,7 @@ void ExampleStore::settle(Slot first, std::span<const char> marked, std::span<Sl
     if (from != to) move(from, to);
     where[i] = to;
   }
-  size_ = tail;
+  truncate(tail);
 }
 
 void ExampleStore::set_holders(Slot slot, std::uint32_t word) {
@@ -154,6 +155,8 @@ void ExampleStore::commit(std::uint64_t number) {
   holders_.settle(number);
   marks_.settle(number);
   ids_.settle(number);
+  committed_sketches_ = sketches_;
+  if (sketches_) sketches_->settle(number);
 }
 
 void ExampleStore::recycle_before(std::uint64_t oldest_read) {
@@ -175,6 +178,7 @@ void ExampleStore::recycle_before(std::uint64_t oldest_read) {
   holders_.recycle_before(oldest_read);
   marks_.recycle_before(oldest_read);
   ids_.recycle_before(oldest_read);
+  if (sketches_) sketches_->recycle_before(oldest_read);
 }
 
 // What may have been forgotten on request leaves nothing behind.
@@ -182,6 +186,7 @@ void ExampleStore::wipe(Slot slot) {
   if (rows_.is_own(slot)) std::memset(rows_.at(slot), 0, rows_.width());
   std::fill_n(labels_.at(slot), label_length_, 0.0);
   ids_.clear(slot);
+  if (sketches_) sketches_->wipe(slot);
 }
 
 void ExampleStore::rollback() {
@@ -196,7 +201,8 @@ void ExampleStore::rollback() {
   for (const Slot slot : marked_) marks_[slot].store(0, std::memory_order_release);
   n_marked_ -= static_cast<Slot>(marked_.size());
   marked_.clear();
-  size_ = committed_size_;
+  sketches_ = committed_sketches_;
+  truncate(committed_size_);
   n_living_ = committed_living_;
   shrink();
 }

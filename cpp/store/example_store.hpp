@@ -26,6 +26,7 @@
 #include "base/chunked_array.hpp"
 #include "base/types.hpp"
 #include "store/ids.hpp"
+#include "store/row_sketches.hpp"
 
 namespace boundary_forest {
 
@@ -35,6 +36,7 @@ struct StoreVersion {
   std::uint64_t seen = 0;    // examples that had arrived; never falls
   Slot stored = 0;           // examples that are stored and not forgotten
   Slot slots = 0;            // slots in use: those of stored examples, and some that were freed
+  std::shared_ptr<const RowSketches> sketches = {};  // of all these slots, or null
 };
 
 // The rows of a saved forest. With an owner they stay where they are, are never written, and none is
@@ -144,7 +146,24 @@ class ExampleStore {
   void rollback();
 
   // Drops the slots from `size` on, which were never committed.
-  void truncate(Slot size) { size_ = size; }
+  void truncate(Slot size) {
+    size_ = size;
+    if (sketches_) sketches_->truncate(size);
+  }
+
+  // From now on rows are sketched by this coder, or by none. All slots in use must be sketched before they are
+  // compared; see sketches().
+  void sketch_by(std::shared_ptr<const RowCoder> coder) {
+    sketches_ = coder ? std::make_shared<RowSketches>(std::move(coder)) : nullptr;
+  }
+  void extend_sketches(std::size_t n_threads) {
+    if (sketches_)
+      sketches_->extend(size_, n_threads, [&](Slot slot) { return Position{row(slot), type_}; });
+  }
+  // The learner's view: those of all slots in use, or null.
+  std::shared_ptr<const RowSketches> sketches() const {
+    return sketches_ && sketches_->size() >= size_ ? sketches_ : nullptr;
+  }
 
   // Gives back the memory that staging needed.
   void shrink() {
@@ -154,6 +173,7 @@ class ExampleStore {
     holders_.shrink_to(size_);
     marks_.shrink_to(size_);
     ids_.shrink_to(size_);
+    if (sketches_) sketches_->shrink_to(size_);
   }
 
   // May be called by any thread.
@@ -195,6 +215,8 @@ class ExampleStore {
   bool has_marks_;
   ChunkedArray<std::atomic<std::uint32_t>> marks_;  // if examples can be marked
   IdColumn ids_;
+  std::shared_ptr<RowSketches> sketches_;  // null: there are none
+  std::shared_ptr<RowSketches> committed_sketches_;
   Slot size_ = 0;
   Slot n_living_ = 0;
   Slot n_marked_ = 0;  // of the living

@@ -31,12 +31,15 @@ void BlockDescent::descend(const BoundaryTree& tree, std::span<const std::uint32
   const std::byte* first_row = tree.store().row(first);
   bounds_.assign(m, std::numeric_limits<double>::infinity());
   closest_.resize(m);
-  counts.evaluations += prefilter_.filter(rows, {&first_row, 1}, bounds_, workspace_, closest_);
+  counts.evaluations +=
+      prefilter_.filter(rows, {{&first_row, 1}, &first}, bounds_, workspace_, closest_);
   endings_.resize(m);
   for (std::uint32_t j = 0; j < m; ++j) endings_[j] = {start, {first, bounds_[j]}, 1};
 
   waiting_.assign(1, {start, 0, m});
+  const RowSketches* const sketches = prefilter_.sketches();
   const bool by_level = tree.store().has_short_rows();
+  const std::uint32_t least_group = sketches != nullptr ? 1 : worth_grouping;
   for (std::size_t next = 0; next < waiting_.size();) {
     Group group;
     if (by_level) {
@@ -46,7 +49,7 @@ void BlockDescent::descend(const BoundaryTree& tree, std::span<const std::uint32
       group = waiting_.back();
       waiting_.pop_back();
     }
-    if (group.end - group.begin >= worth_grouping)
+    if (group.end - group.begin >= least_group)
       step(tree, rows, group, counts);
     else
       step_alone(tree, rows, group, counts);
@@ -59,7 +62,8 @@ void BlockDescent::descend(const BoundaryTree& tree, std::span<const std::uint32
 void BlockDescent::prefetch_ahead(const BoundaryTree& tree, std::size_t next) const {
   using Stage = BoundaryTree::Stage;
   const auto prefetch = [&](std::size_t ahead, Stage stage) {
-    if (next + ahead < waiting_.size()) tree.prefetch(waiting_[next + ahead].node, n_nodes_, stage);
+    if (next + ahead < waiting_.size())
+      tree.prefetch(waiting_[next + ahead].node, n_nodes_, stage, prefilter_.sketches());
   };
   prefetch(8, Stage::node);
   prefetch(6, Stage::list);
@@ -96,7 +100,7 @@ void BlockDescent::step(const BoundaryTree& tree, std::span<const std::uint32_t>
       child_rows[c] = tree.store().row(examples[c]);
     }
     counts.evaluations +=
-        prefilter_.filter(queries_, {child_rows, n}, bounds_, workspace_, closest_);
+        prefilter_.filter(queries_, {{child_rows, n}, examples}, bounds_, workspace_, closest_);
     for (std::uint32_t i = 0; i < m; ++i) {
       if (closest_[i] == 0) continue;
       Leaf& at = endings_[places[i]].at;  // v_min_[i]'s

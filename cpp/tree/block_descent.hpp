@@ -32,6 +32,8 @@ class BlockDescent {
   BlockDescent(const QueryRows& block, const Prefilter& prefilter)
       : block_(block), prefilter_(prefilter) {}
 
+  bool is_by(const Prefilter& prefilter) const { return &prefilter_ == &prefilter; }
+
   // How many examples had been seen when a row came: always as many, one more for each of the rows
   // before it, or one more for each of the block's rows before it, whether they are among the rows
   // or not; or for every other of these, the first included.

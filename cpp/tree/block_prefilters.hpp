@@ -16,14 +16,17 @@ namespace boundary_forest {
 
 class BlockPrefilters {
  public:
-  // tree_of(entry) is the tree of an entry of `trees`. `rows` must outlive this. `more`: the metric of
-  // trees that may yet come, or null.
+  // tree_of(entry) is the tree of an entry of `trees`. `rows` must outlive this. `sketches`: see
+  // Metric::prefilter(). `more`: the metric of trees that may yet come, or null.
   template <class Trees, class TreeOf>
   BlockPrefilters(const QueryRows& rows, bool plain, const Trees& trees, TreeOf&& tree_of,
+                  std::shared_ptr<const RowSketches> sketches, std::size_t n_threads,
                   const Metric* more = nullptr) {
-    if (plain || rows.size() < BlockDescent::worth_it) return;
+    if (plain || rows.size() == 0) return;
     const auto add = [&](const Metric& d) {
-      if (find(d) == nullptr) prefilters_.emplace_back(&d, d.prefilter(rows));
+      const bool pays = rows.size() >= BlockDescent::worth_it || (sketches && d.has_sketches());
+      if (pays && find(d) == nullptr)
+        prefilters_.emplace_back(&d, d.prefilter(rows, sketches, n_threads));
     };
     for (const auto& entry : trees) add(tree_of(entry)->d());
     if (more != nullptr) add(*more);

@@ -160,9 +160,9 @@ class BoundaryTree {
   }
 
   // Prefetches what step() will read at v. Each stage reads what the one before has prefetched:
-  // the node, its list of children, the children, their rows.
+  // the node, its list of children, the children, their rows or, if there are any, sketches.
   enum class Stage { node, list, children, rows };
-  void prefetch(NodeId v, NodeId n_nodes, Stage stage) const {
+  void prefetch(NodeId v, NodeId n_nodes, Stage stage, const RowSketches* sketches) const {
     if (stage == Stage::node) {
       __builtin_prefetch(&nodes_[v]);
       return;
@@ -176,6 +176,8 @@ class BoundaryTree {
     for (std::uint32_t j = 0; j < n; ++j)
       if (stage == Stage::children)
         __builtin_prefetch(&nodes_[children[j]]);
+      else if (sketches != nullptr)
+        sketches->prefetch(nodes_[children[j]].example);
       else
         store_.prefetch(nodes_[children[j]].example);
   }

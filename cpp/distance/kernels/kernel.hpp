@@ -117,11 +117,21 @@ struct ColumnKernels {
   Closest<double> closest_doubles;
 };
 
+// out[i * 16 * n_panels + 16 * p + j] becomes row i times direction j of panel p (projection.hpp): a panel
+// has 16 directions, and of each feature in turn what these have of it.
+using ProjectionKernel = void (*)(const float* rows, std::size_t n, std::size_t n_features,
+                                  const float* panels, std::size_t n_panels, float* out);
+
+constexpr std::size_t panel_width = 16;
+constexpr std::size_t sum_block = 32;  // features
+
 struct InstructionSet {
   std::string name;
   Table table;
   CodeKernels codes;
   ColumnKernels columns;
+  ProjectionKernel project;
+  bool has_byte_products = false;  // one instruction multiplies and adds up four pairs of bytes
 };
 
 InstructionSet scalar();

@@ -2,9 +2,10 @@
 #include "distance/kernels/codes.hpp"
 #include "distance/kernels/columns.hpp"
 #include "distance/kernels/formulas.hpp"
+#include "distance/kernels/projection.hpp"
 
 namespace boundary_forest::kernels {
 
-InstructionSet scalar() { return {"scalar", kernel_for, code_kernels, column_kernels}; }
+InstructionSet scalar() { return {"scalar", kernel_for, code_kernels, column_kernels, project}; }
 
 }  // namespace boundary_forest::kernels
