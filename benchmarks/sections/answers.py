@@ -32,7 +32,7 @@ from boundary_forest import BoundaryForestClassifier, BoundaryForestRegressor
 try:
     import lightgbm
 except ImportError:  # it is reported as not installed
-    lightgbm = None  # type: ignore[assignment]
+    lightgbm = None
 
 SEEDS = 3
 MOST_ROWS = 16_000
