@@ -9,7 +9,7 @@ namespace boundary_forest {
 
 void AgingModel::begin(std::span<const double> row, std::span<const double> label) {
   const std::size_t D = row.size();
-  if (D > most_features || label.size() > most_outputs) return;
+  if (D > LinearModel::most_features || label.size() > LinearModel::most_outputs) return;
   origin.assign(row.begin(), row.end());
   sums.assign(D, 0.0);
   products.assign(D * (D + 1) / 2, 0.0);
@@ -19,7 +19,7 @@ void AgingModel::begin(std::span<const double> row, std::span<const double> labe
 
 void AgingModel::add_outputs(std::size_t n_outputs) {
   if (!is_kept() || n_outputs <= this->n_outputs()) return;
-  if (n_outputs > most_outputs) {
+  if (n_outputs > LinearModel::most_outputs) {
     n = 0.0;
     return;
   }
@@ -88,7 +88,7 @@ void AgingModel::recentre(bool votes) {
 void AgingModel::widen(std::size_t n_features) {
   const std::size_t D = origin.size();
   if (!is_kept()) return;
-  if (n_features > most_features) {
+  if (n_features > LinearModel::most_features) {
     *this = AgingModel{};
     return;
   }
@@ -123,7 +123,7 @@ void AgingModel::solve(double penalty) {
     mean[j] = sums[j] / n;
     const double square = products[j * (j + 1) / 2 + j] / n;
     const double variance = square - mean[j] * mean[j];
-    if (variance > least_digits * square) scale[j] = 1.0 / std::sqrt(variance);
+    if (variance > LinearModel::least_digits * square) scale[j] = 1.0 / std::sqrt(variance);
   }
   std::vector<double> system(D * D);
   for (std::size_t j = 0; j < D; ++j)

@@ -17,10 +17,6 @@ namespace boundary_forest {
 
 // The sums and the solution, as they are saved.
 struct AgingModel {
-  static constexpr std::size_t most_features = LinearModel::most_features;
-  static constexpr std::size_t most_outputs = LinearModel::most_outputs;
-  static constexpr double least_digits = LinearModel::least_digits;
-
   double n = 0.0;                    // rows
   std::vector<double> origin;        // the first row: D
   std::vector<double> label_origin;  // and its label; zeros for classes: one for each output

@@ -36,7 +36,7 @@ AgingModel model_of(std::span<const double> sums, std::span<const double> soluti
     require(solution.empty(), "linear_model has no sums");
     return model;
   }
-  require(D <= AgingModel::most_features, "linear_sums has too many features");
+  require(D <= LinearModel::most_features, "linear_sums has too many features");
   const std::size_t fixed = 1 + 2 * D + D * (D + 1) / 2;
   const std::size_t size = sums.size();
   require(size >= fixed && (size - fixed) % (D + 2) == 0, "linear_sums has the wrong size");

@@ -155,7 +155,7 @@ std::shared_ptr<const Projection> Projection::from(const ExampleStore& store, Sl
 
 // Orthogonal iteration, of a fixed number of steps.
 bool Projection::choose_directions(const std::vector<float>& sample, std::size_t n) {
-  constexpr int n_steps = 3;
+  constexpr int n_iterations = 3;
   const std::size_t D = n_features_;
   std::vector<float> transposed(D * n);
   for (std::size_t i = 0; i < n; ++i)
@@ -165,7 +165,7 @@ bool Projection::choose_directions(const std::vector<float>& sample, std::size_t
     for (std::size_t j = 0; j < n_directions; ++j)
       directions[f * width + j] = static_cast<float>(hash64(f, j) >> 40) * 0x1p-23F - 1.0F;
   make_orthonormal(directions, D, width, n_directions);
-  for (int step = 0; step < n_steps; ++step) {
+  for (int step = 0; step < n_iterations; ++step) {
     directions = product(transposed, D, product(sample, n, directions, D, width), n, width);
     make_orthonormal(directions, D, width, n_directions);
   }
