@@ -22,14 +22,16 @@ class BlockPrefilters {
   BlockPrefilters(const QueryRows& rows, bool plain, const Trees& trees, TreeOf&& tree_of,
                   std::shared_ptr<const RowSketches> sketches, std::size_t n_threads,
                   const Metric* more = nullptr) {
-    if (plain || rows.size() == 0) return;
+    const bool are_many = rows.size() >= BlockDescent::worth_it;
+    if (plain || rows.size() == 0 || (!are_many && sketches == nullptr)) return;
     const auto add = [&](const Metric& d) {
-      const bool pays = rows.size() >= BlockDescent::worth_it || (sketches && d.has_sketches());
+      const bool pays = are_many || d.has_sketches();
       if (pays && find(d) == nullptr)
         prefilters_.emplace_back(&d, d.prefilter(rows, sketches, n_threads));
     };
     for (const auto& entry : trees) add(tree_of(entry)->d());
     if (more != nullptr) add(*more);
+    if (prefilters_.empty()) return;
     all_rows_.resize(rows.size());
     std::iota(all_rows_.begin(), all_rows_.end(), 0);
   }
