@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import time
@@ -30,14 +31,21 @@ def wide(n_columns: int, n_rows: int = 5) -> pa.Table:
 def test_the_time_grows_with_the_number_of_columns_and_not_with_its_square(
     told, tmp_path, command, suffix
 ):
-    seconds = []
-    for n in (2_000, 8_000):
+    target = ["--target", "c0"] if command == "stream" else []
+
+    def seconds(n: int) -> float:
+        """The least of three runs: the collector may walk through what other tests left."""
         source = write(wide(n), tmp_path / f"{n}.{suffix}")
-        target = ["--target", "c0"] if command == "stream" else []
-        start = time.process_time()
-        assert told(command, source, "--save", tmp_path / "m.bf", "--json", *target)[0] == 0
-        seconds.append(time.process_time() - start)
-    assert seconds[1] <= RATIO * seconds[0], seconds
+        times = []
+        for i in range(3):
+            gc.collect()
+            start = time.process_time()
+            assert told(command, source, "--save", tmp_path / f"{i}.bf", "--json", *target)[0] == 0
+            times.append(time.process_time() - start)
+        return min(times)
+
+    few, many = seconds(2_000), seconds(8_000)
+    assert many <= RATIO * few, (few, many)
 
 
 def test_batches_of_wide_rows_are_short_but_not_of_single_rows(tmp_path, monkeypatch):
