@@ -28,7 +28,7 @@ def rows(rng, n, *, on_grid):
 
 
 def pair(n_T, seed, *, votes, weights="distance", class_weight=None, **beyond):
-    oracle = reference.BoundaryForest(
+    oracle = reference.ExtendedForest(
         n_T=n_T,
         k=4,
         d_c=None if votes else reference.euclidean_label_distance,

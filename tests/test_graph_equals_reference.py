@@ -59,7 +59,7 @@ def test_the_engine_finds_what_the_reference_finds(
     index.fit(X[:shown], ids=np.arange(shown))
     if shown < n:
         index.partial_fit(X[shown:], ids=np.arange(shown, n))
-    forest = reference.BoundaryForest(
+    forest = reference.ExtendedForest(
         n_T=n_T,
         k=k,
         d=name,
@@ -104,7 +104,7 @@ def test_trees_that_become_chains_are_rebuilt_as_the_references_and_links_follow
     index = BoundaryForestNeighbors(n_estimators=2, random_state=5, beam=8)
     for begin in range(0, n, 130):
         index.partial_fit(X[begin : begin + 130], ids=np.arange(n)[begin : begin + 130])
-    forest = reference.BoundaryForest(
+    forest = reference.ExtendedForest(
         n_T=2, d_c=reference.always, E="nearest", seed=5, has_graph=True
     )
     for x in X:

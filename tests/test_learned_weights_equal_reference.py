@@ -93,7 +93,7 @@ def both(case):
         label_metric=d_c if own == "callable" else own, vote_weights=case["weights"],
         feature_weights=case["feature_weights"],
     )  # fmt: skip
-    oracle = reference.BoundaryForest(
+    oracle = reference.ExtendedForest(
         **same, n_T=case["n_T"], k=case["k"], d_c=d_c, E=E, weights=case["weights"],
         feature_weights=case["feature_weights"],
     )  # fmt: skip

@@ -60,7 +60,7 @@ def both(case, **more):
         label_metric="discrete" if case["task"] == "classify" else "euclidean",
         vote_weights="mixture",
     )  # fmt: skip
-    oracle = reference.BoundaryForest(**same, n_T=case["n_T"], k=5, E=E, weights="mixture")
+    oracle = reference.ExtendedForest(**same, n_T=case["n_T"], k=5, E=E, weights="mixture")
     if more:
         engine.learn(X[:n], y[:n], case["n_jobs"], np.arange(n))
     else:

@@ -69,7 +69,7 @@ def test_a_tree_grown_anew_is_the_references(seed, n_T, k, epsilon, n, regrown, 
         metric="euclidean",
         p=2.0,
     )
-    plain = reference.BoundaryForest(n_T=n_T, k=k, epsilon=epsilon, seed=seed)
+    plain = reference.ExtendedForest(n_T=n_T, k=k, epsilon=epsilon, seed=seed)
     engine.learn(X[:n], y[:n], 1)
     for x, c in zip(X[:n], y[:n], strict=True):
         plain.BFTrain(x, c)

@@ -29,7 +29,7 @@ def both(case, lifetimes, *, with_ids=False):
         label_metric="discrete" if classify else "euclidean", vote_weights="mixture",
         lifetimes=lifetimes, ids="int64" if with_ids else "none",
     )  # fmt: skip
-    oracle = reference.BoundaryForest(
+    oracle = reference.ExtendedForest(
         **same, n_T=case["n_T"], k=5, E=E, weights="mixture", lifetimes=lifetimes
     )
     for begin, end in zip([0, *case["cuts"]], [*case["cuts"], n], strict=True):

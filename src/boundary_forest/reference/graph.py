@@ -8,8 +8,8 @@ and what is in the beam at the end by their own distances. Ties go to the earlie
 
 >>> import numpy as np
 >>> from boundary_forest.reference.metrics import always
->>> from boundary_forest.reference.paper import BoundaryForest
->>> forest = BoundaryForest(n_T=2, d_c=always, E="nearest", has_graph=True)
+>>> from boundary_forest.reference.extended import ExtendedForest
+>>> forest = ExtendedForest(n_T=2, d_c=always, E="nearest", has_graph=True)
 >>> for x in (0.0, 9.0, 5.0, 6.0):
 ...     forest.BFTrain(np.array([x]), np.zeros(0))
 >>> Graph(forest, "euclidean").search(np.array([5.2]), n=2, beam=2)
