@@ -15,7 +15,8 @@ from boundary_forest.estimators.checking import n_threads, query_positions
 from boundary_forest.estimators.copying import fingerprint_of
 from boundary_forest.estimators.element_type import as_queries
 from boundary_forest.estimators.errors import as_count
-from boundary_forest.estimators.explanation import Explanation, explanation_of
+from boundary_forest.estimators.explaining import explanation_of
+from boundary_forest.estimators.explanation import Explanation
 from boundary_forest.estimators.fitted import Fitted, Tree
 from boundary_forest.estimators.ids import names_of
 from boundary_forest.estimators.lifetime_stats import forest_stats

@@ -17,7 +17,8 @@ from boundary_forest.estimators.columns import ColumnEncoder, LabelSlots, RawRow
 from boundary_forest.estimators.columns.reading import read_dicts, read_single
 from boundary_forest.estimators.copying import filled
 from boundary_forest.estimators.engine_constants import NONE
-from boundary_forest.estimators.explanation import Explanation, explanation_of
+from boundary_forest.estimators.explaining import explanation_of
+from boundary_forest.estimators.explanation import Explanation
 from boundary_forest.estimators.fitted import Fitted, new_engine
 from boundary_forest.estimators.forest_settings import ForestSettings
 from boundary_forest.estimators.ids import engine_ids

@@ -30,7 +30,8 @@ from boundary_forest.estimators.columns.reading import natural_order
 from boundary_forest.estimators.copying import filled
 from boundary_forest.estimators.element_type import LARGEST_INTEGER
 from boundary_forest.estimators.engine_constants import NONE
-from boundary_forest.estimators.explanation import Explanation, explanation_of
+from boundary_forest.estimators.explaining import explanation_of
+from boundary_forest.estimators.explanation import Explanation
 from boundary_forest.estimators.fitted import Fitted, Forest, new_engine
 from boundary_forest.estimators.forest_settings import ForestSettings
 from boundary_forest.estimators.ids import check_kind, checked_ids, engine_ids, forget_known
