@@ -49,7 +49,7 @@ format: $(VENV)/.installed-dev ## format Python and C++ code, and fix what ruff 
 	$(BIN)/clang-format -i $(CPP_FILES)
 
 # Warnings are errors, lost links and anchors among them. Pages must load nothing from the network. The code of the pages
-# is run by tests/test_pages.py.
+# is run by tests/test_pages.py, their commands by tests/test_page_commands.py.
 docs: $(VENV)/.installed-docs ## build the documentation site in build/docs/html
 	$(BIN)/sphinx-build -q -W --keep-going -j auto -d build/docs/doctrees -b html docs build/docs/html
 	@! grep -rnE '<(script|img|link rel="stylesheet")[^>]*(src|href)="https?:' --include='*.html' build/docs/html

@@ -59,6 +59,18 @@ def test_the_readme_shows_what_its_code_prints(capsys):
     assert printed.startswith(shown[1])
 
 
+def test_the_page_of_a_service_shows_the_explanation_that_its_code_prints(
+    capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    page = DOCS / "guides" / "end-to-end.md"
+    run(page)
+    shown = re.search(r"^```\n(prediction.*?)^  \.\.\.\n```", page.read_text(), re.M | re.S)
+    printed = capsys.readouterr().out
+    assert shown[1] in printed
+    assert float(printed.splitlines()[0]) == 0.865
+
+
 def test_the_example_row_by_row_makes_few_mistakes(capsys):
     run(DOCS / "guides" / "row-by-row.md")
     found = re.search(r"(\d+) of (\d+) predictions were wrong", capsys.readouterr().out)
