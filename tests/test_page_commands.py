@@ -37,12 +37,11 @@ def blocks(page):
 
 
 def steps(session, text):
-    """Commands with the output that is shown; a backslash or ">" continues a command."""
+    """Commands with the output that is shown; a backslash continues a command."""
     if not session:
         lines = [re.sub(r"\s{2,}# .*", "", line) for line in text.splitlines()]
         return [(line, None) for line in lines if not line.startswith(ELSEWHERE)]
-    found = re.findall(r"^\$ ((?:.*\\\n)*.*\n(?:> .*\n)*)((?:(?!\$ ).*\n)*)", text, flags=re.M)
-    return [(command.replace("\n> ", "\n"), shown) for command, shown in found]
+    return re.findall(r"^\$ ((?:.*\\\n)*.*\n)((?:(?!\$ ).*\n)*)", text, flags=re.M)
 
 
 def alike(shown, printed):
