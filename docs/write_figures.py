@@ -4,9 +4,10 @@
 bench`` into docs/figures, and writes all pages again; without arguments it only writes. ``--check``
 fails if a page differs from the JSON files, and is what a test runs.
 
-In a page, ``<!--fig FORMAT FILE/TABLE/ROW/COLUMN-->2.6<!--/-->`` is a number, ``... over ...`` a
-ratio of two, ``<!--run FILE-->...<!--/-->`` the run's date, processor and commit, and ``<!--table
-FILE/NAME-->`` up to ``<!--/table-->`` a whole table, whose columns are in ``TABLES`` below.
+In a page, ``<!--fig FORMAT FILE/TABLE/ROW/COLUMN-->2.6<!--/-->`` is a number, or ``FORMAT
+paper/ITEM/WHAT`` for a row of an item of docs/paper, and ``... over ...`` is a ratio of two.
+``<!--run FILE-->...<!--/-->`` is the run's date, processor and commit. ``<!--table FILE/NAME-->``
+up to ``<!--/table-->`` is a whole table; ``TABLES`` below has its columns.
 """
 
 import json
@@ -17,25 +18,18 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.recall_plot import RECALLS, time_at
+from docs import speed_figures
+from docs.figure_text import FORMATS, Figures, grid, with_best
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "figures"
-Table = dict[str, dict[str, Any]]
+PAPER = ROOT / "docs" / "paper"
 
 OURS, NEVER, ARF, RIVER = "for_streams()", "never forgetting", "River ARF(10)", "through River"
 NOISE = "20 % flipped"
-FORMATS: dict[str, Callable[[float], str]] = {
-    "error": lambda x: f"{100 * x:.1f}",
-    "score": lambda x: f"{x:.3f}",
-    "ratio": lambda x: f"{x:.2f}",
-    "times": lambda x: f"{x:.0f}",
-    "number": lambda x: f"{x:,.0f}",
-    "seconds": lambda x: f"{x:.2f}" if x < 1 else f"{x:.1f}",
-    "tenths": lambda x: f"{x:.1f}",
-}
 
 
-def extract_learned(section: dict[str, Any]) -> dict[str, Table]:
+def extract_learned(section: dict[str, Any]) -> dict[str, Figures]:
     """Return scores, their standard deviations, and seconds."""
     parts = {name: part["rows"] for name, part in section["parts"].items()}
     return {
@@ -44,10 +38,10 @@ def extract_learned(section: dict[str, Any]) -> dict[str, Table]:
     }
 
 
-def extract_streams(section: dict[str, Any]) -> dict[str, Table]:
+def extract_streams(section: dict[str, Any]) -> dict[str, Figures]:
     """Return accuracies, errors and rows per second."""
 
-    def of(key: str, value: Callable[[dict[str, float]], float]) -> Table:
+    def of(key: str, value: Callable[[dict[str, float]], float]) -> Figures:
         return {
             name: {who: value(row) for who, row in part["rows"].items()}
             for name, part in section[key].items()
@@ -63,9 +57,9 @@ def extract_streams(section: dict[str, Any]) -> dict[str, Table]:
     }
 
 
-def extract_retrieval(section: dict[str, Any]) -> dict[str, Table]:
+def extract_retrieval(section: dict[str, Any]) -> dict[str, Figures]:
     """Return build times, bytes, and microseconds at some recalls."""
-    tables: dict[str, Table] = {}
+    tables: dict[str, Figures] = {}
     for part in section["parts"]:
         tables[part["data"]] = {
             row["title"]: {
@@ -83,6 +77,7 @@ EXTRACT = {
     "learned": extract_learned,
     "streams": extract_streams,
     "retrieval": extract_retrieval,
+    **speed_figures.EXTRACT,
 }
 
 
@@ -116,6 +111,10 @@ def load(name: str) -> dict[str, Any]:
 
 def value(path: str) -> float:
     """Return the number at FILE/TABLE/ROW/COLUMN; the row "mean", "least" or "most" is over all."""
+    if path.startswith("paper/"):
+        _, item, what = path.split("/", 2)
+        results = json.loads((PAPER / f"{item}.json").read_text())["rows"]
+        return next(float(result["ours"]) for result in results if result["what"] == what)
     name, table, row, column = path.split("/")
     rows = load(name)[table]
     if row in rows:
@@ -149,25 +148,9 @@ def described(name: str) -> str:
     return f"{text}; {run['note']}" if "note" in run else text
 
 
-def grid(headings: list[str], rows: list[list[str]]) -> str:
-    """Return a table in Markdown."""
-    lines = [f"| {' | '.join(headings)} |", f"|{'---|' * len(headings)}"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
-
-
-def with_best(shown: list[str], *, least: bool) -> list[str]:
-    """Return the cells with the best numbers in bold."""
-    numbers = [float(text.split()[0]) for text in shown]
-    best = min(numbers) if least else max(numbers)
-    bold = zip(shown, numbers, strict=True)
-    return [
-        re.sub(r"^\S+", r"**\g<0>**", text) if number == best else text for text, number in bold
-    ]
-
-
 LEARNED = {
     "for_tables()": "`for_tables()`",
-    "weights='auto'": '`for_tables(weights="auto")`',
+    "weights='auto'": '`weights="auto"`',
     "paper's forest": "paper's forest",
     "RandomForest(100)": "RandomForest(100)",
     "HistGradientBoosting": "HistGradientBoosting",
@@ -265,6 +248,36 @@ def stream_rates() -> str:
     return grid([*headings, "ratio to ARF(10)"], rows)
 
 
+def stream_bounds() -> str:
+    """Accuracy and rows per second under limits on stored examples."""
+    figures = load("streams")
+    bounds = list(next(iter(figures["bounded"].values())))
+    rows = [
+        [f"{name}{unit}", *(form(row[bound]) for bound in bounds)]
+        for table, unit, form in (
+            ("bounded", "", FORMATS["score"]),
+            ("bounded rate", ", rows/s", FORMATS["number"]),
+        )
+        for name, row in figures[table].items()
+    ]
+    return grid(["`max_stored`", *(b.replace("no bound", "none") for b in bounds)], rows)
+
+
+def stream_shuffled() -> str:
+    """Accuracy on the last third of shuffled tables."""
+    rows = [
+        [name, *(FORMATS["score"](row[who]) for who in (OURS, NEVER))]
+        for name, row in load("streams")["shuffled"].items()
+    ]
+    return grid(["", "`for_streams()`", "never forgetting"], rows)
+
+
+def of_speed(name: str) -> Callable[[], str]:
+    """Return a function that writes a table of docs/speed.md."""
+    file, written = speed_figures.TABLES[name]
+    return lambda: written(load(file))
+
+
 def indexes(data: str, title: str) -> Callable[[], str]:
     """Return a function that shows the indexes compared on a data set."""
 
@@ -285,8 +298,11 @@ TABLES: dict[str, Callable[[], str]] = {
     "streams/accuracies": stream_accuracies,
     "streams/errors": stream_errors,
     "streams/rates": stream_rates,
+    "streams/bounds": stream_bounds,
+    "streams/shuffled": stream_shuffled,
     "retrieval/mnist": indexes("mnist", "MNIST, bytes: 60,000 rows of 784"),
     "retrieval/glove100": indexes("glove100", "GloVe-100, normalised: 118,000 rows of 100"),
+    **{name: of_speed(name) for name in speed_figures.TABLES},
 }
 
 

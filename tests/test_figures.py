@@ -78,6 +78,58 @@ def test_streams_and_indexes_are_taken_too(folder):
     assert write_figures.value("retrieval/mnist/flat/us at 0.90") == pytest.approx(20)
 
 
+def test_the_sections_of_the_page_on_speed_are_taken_too(folder):
+    def row(peer, total, error, **more):
+        times = {"fit_s": total / 2, "predict_s": total / 2, "total_s": total}
+        return {"peer": peer, "installed": True, "threads": 1, "error": error, **times, **more}
+
+    peers = {"forest": 1.0, "forest_f32": 2.0, "faiss": 8.0, "hnswlib": 10.0}
+    parts = {
+        name: {"rows": [row(p, 1.0, 0.1, ratio={"forest": 0.5}) for p in ("forest", *others)]}
+        for name, others in {
+            "letter": ["random_forest"],
+            "pendigits": ["random_forest"],
+            "dna": ["random_forest"],
+            "covtype": ["random_forest", "knn_brute"],
+        }.items()
+    }
+    crossings = [
+        {"peer": "knn_brute", "threads": 1, "n": 4_849},
+        {"peer": "faiss", "threads": 1, "n": None},
+    ]
+    last = {"rows": [row("faiss", 1.0, 0.1, ratio={"forest": 1.25})]}
+    part = {"points": [last], "crossings": crossings}
+    points = [
+        {"n": n, "grown": {"comparisons": 10.0, "us_alone": 20.0, "us_in_batch": 30.0}}
+        for n in (10, 100, 1_000)
+    ]
+    batches = {"mnist": {"rows": [{"batch": 1_000, "threads": 1, "ratio": 0.25}]}}
+    sections = {
+        "mnist": {"rows": [row(peer, total, 0.02) for peer, total in peers.items()]},
+        "tables": {"parts": parts},
+        "crossover": {"parts": {"mnist": part, "covtype": part}},
+        "hypercube": {"points": points},
+        "prequential": {"batches": batches},
+    }
+    run = folder / "run"
+    run.write_text(json.dumps({**RUN, "sections": sections}))
+    write_figures.take(run)
+    assert write_figures.value("mnist/ratio/faiss/forest") == 0.25
+    assert write_figures.value("prequential/ratio/mnist/1000") == 0.25
+    assert "| N = 4,800 | beyond 100,000, where the ratio is 1.2 |" in table("crossover/crossings")
+    assert "| 0.10 | 2.0 %, 2.0 % |" in table("mnist/times")
+    assert table("tables/times").count("| 0.50 | 10.0 %, 10.0 % |") == 5
+    assert "| 1,000 | 10.0 | 20 | 30.0 |" in table("hypercube/growth")
+
+
+def test_a_number_of_the_paper_is_read_from_its_item():
+    assert write_figures.number("ratio", "paper/errors/mnist, BF") == "2.37"
+
+
+def table(name):
+    return write_figures.filled(f"<!--table {name}-->\n<!--/table-->")
+
+
 def test_a_smoke_run_is_refused(tmp_path):
     run = tmp_path / "run.json"
     run.write_text(json.dumps({**RUN, "settings": {"smoke": True}, "sections": {}}))
