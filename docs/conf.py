@@ -64,6 +64,8 @@ sphinx_gallery_conf = {
     "matplotlib_animations": False,
 }
 
+highlight_language = "none"  # of blocks that name no language, such as output
+
 html_theme = "pydata_sphinx_theme"
 html_title = "boundary-forest"
 html_favicon = "_static/logo.svg"
@@ -77,6 +79,8 @@ html_theme_options = {
         "image_light": "_static/logo.svg",
         "image_dark": "_static/logo.svg",
     },
+    "navbar_align": "left",
+    "navbar_persistent": ["search-button"],
     "navbar_end": ["version-switcher", "theme-switcher"],
     "switcher": {"json_url": versions_url, "version_match": version},
     "check_switcher": False,

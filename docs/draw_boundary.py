@@ -24,7 +24,7 @@ PALE = ("#c3dcea", "#f4dacb", "#cae4da")  # COLORS, mixed with three parts of wh
 
 def drawing(X: Any, y: Any) -> Any:
     """Return the figure; the first tree of the forest is the one that is drawn."""
-    forest = BoundaryForestClassifier(random_state=0).fit(X, y)
+    forest = BoundaryForestClassifier(shuffle=False, random_state=0).fit(X, y)
     nodes, parents = forest.trees()[0]
     side = np.linspace(-1, 1, STEPS)
     grid = np.stack(np.meshgrid(side, side), axis=2)
@@ -32,7 +32,7 @@ def drawing(X: Any, y: Any) -> Any:
     titles = (
         f"{len(X):,} examples of three classes",
         f"One tree keeps {len(nodes)} of them ...",
-        "... and answers so",
+        "... and predicts these regions",
     )
     figure, axes = panels(titles, width=3.3, height=3.55)
     seen, kept, answered = axes

@@ -2,8 +2,8 @@
 A stream that changes
 =====================
 
-Half-way through this stream the labels are turned round. A forest that never forgets is outvoted by
-its old examples. ``for_streams`` replaces some of its trees all the time, and recovers.
+Halfway through this stream the two labels are swapped. In a forest that never forgets, old examples
+outvote the new ones. ``for_streams`` keeps replacing some of its trees, and recovers.
 """
 
 import matplotlib.pyplot as plt
