@@ -78,7 +78,9 @@ class BuiltInMetric final : public Metric {
                              (stored_ == ElementType::int8 && formula_ == Formula::euclidean);
     if (squares && !is_own_code && n_features_ <= ColumnPrefilter::most_features)
       return std::make_unique<ColumnPrefilter>(*this, block, stored_, scales32_, scales_);
-    if (squares && n_features_ <= kernels::most_coded_features)
+    const bool pays =
+        (is_own_code && scales_.empty()) || block.size() >= CodePrefilter::least_chosen_for;
+    if (squares && pays && n_features_ <= kernels::most_coded_features)
       return std::make_unique<CodePrefilter>(*this, block, stored_, scales_);
     return Metric::prefilter(block, nullptr, n_threads);
   }
