@@ -21,6 +21,8 @@ from statistics import median
 from typing import Any
 from urllib.request import urlopen
 
+import psutil
+
 from benchmarks.data import load as load_data
 
 SCRIPT = Path(__file__).parent / "load.lua"
@@ -58,8 +60,8 @@ def _write_rows(path: Path) -> None:
 def _bare(folder: Path, options: argparse.Namespace, turn: int) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks.service.bare", "--port", str(PORT)]
     command += ["--http", options.http, "--loop", options.loop]
-    with _process(command, f"http://127.0.0.1:{PORT}/openapi.json"):
-        return _loaded(folder, options, f"bare{turn}")
+    with _process(command, f"http://127.0.0.1:{PORT}/openapi.json") as process:
+        return _loaded(folder, options, f"bare{turn}", process.pid)
 
 
 def _service(folder: Path, options: argparse.Namespace, turn: int) -> dict[str, Any]:
@@ -68,7 +70,7 @@ def _service(folder: Path, options: argparse.Namespace, turn: int) -> dict[str, 
     command += ["--port", str(PORT), "--seed", "0"]
     ready = f"http://127.0.0.1:{PORT}/v2/health/ready"
     with _process(command, ready) as process:
-        found = _loaded(folder, options, f"run{turn}")
+        found = _loaded(folder, options, f"run{turn}", process.pid)
         stats = _settled()
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -115,14 +117,19 @@ def _process(command: list[str], ready: str) -> Iterator[subprocess.Popen[bytes]
         process.wait()
 
 
-def _loaded(folder: Path, options: argparse.Namespace, name: str) -> dict[str, Any]:
+def _loaded(folder: Path, options: argparse.Namespace, name: str, pid: int) -> dict[str, Any]:
     """Let wrk send requests; return what it counted, and the processor time per request."""
     command = ["wrk", "-t2", f"-c{options.clients}", f"-d{options.seconds}s", "--timeout", "30s"]
     command += ["-s", str(SCRIPT), f"http://127.0.0.1:{PORT}", str(folder / "rows.txt"), name]
+    watched = psutil.Process(pid)
+    before = watched.cpu_times()
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     line = next(line for line in output.splitlines() if line.startswith("RESULT "))
     found: dict[str, Any] = json.loads(line.removeprefix("RESULT "))
     found["per_second"] = found["requests"] / found["seconds"]
+    after = watched.cpu_times()
+    cpu = after.user + after.system - before.user - before.system
+    found["cpu_us"] = cpu / found["requests"] * 1e6
     found["load"] = os.getloadavg()[0]
     return found
 
