@@ -216,6 +216,7 @@ def test_oversized_bodies(process):
     "head",
     [
         b"nonsense\r\n\r\n",
+        b"CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
         b"GET /v1/stats HTTP/1.1\r\n\r\n",
         b"GET /v1/stats HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
         HEAD + b"Content-Length: -5\r\n\r\n",
@@ -232,6 +233,27 @@ def test_an_endless_head(process):
     head = b"GET /v1/stats HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "
     got = _talk(process, head, *[b"x" * 100_000] * 10)
     assert not got or got.startswith(b"HTTP/1.1 400 ")  # a reset may overtake the response
+
+
+def test_a_head_of_many_fields(process):
+    fields = b"".join(b"X-%d: y\r\n" % i for i in range(10_000))
+    got = _talk(process, b"GET /v2/health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n" + fields + b"\r\n")
+    assert not got or got.startswith(b"HTTP/1.1 400 ")
+    head = HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
+    got = _talk(process, head + fields + b"\r\n")  # after the body
+    assert not got or got.startswith(b"HTTP/1.1 4")
+
+
+def test_other_protocols_are_not_spoken(process):
+    body = json.dumps({"rows": [[1.0, 1.0]]}).encode()
+    upgrade = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n"
+    request = HEAD + upgrade + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    with process.socket() as connection:
+        for cut in (len(request), len(request), len(request) - 9, 40):
+            connection.sendall(request[:cut])
+            time.sleep(0.05)
+            connection.sendall(request[cut:])
+            assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
 
 
 def test_slow_heads_and_bodies(process):

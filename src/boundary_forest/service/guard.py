@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -138,7 +137,7 @@ async def send_error(error: ServiceError, send: Send) -> None:
 
 
 async def whole_body(headers: Any, receive: Receive, limits: Limits) -> bytes:
-    """Return the body of a request; ServiceError if it is too long or takes too long.
+    """Return the body of a request; ServiceError if it is too long.
 
     Parameters
     ----------
@@ -147,27 +146,23 @@ async def whole_body(headers: Any, receive: Receive, limits: Limits) -> bytes:
     receive : callable
         ASGI's.
     limits : Limits
-        Size and time.
+        Its size.
     """
     length = headers.get("content-length", "0")
     if not length.isdecimal() or int(length) > limits.body_bytes:
         raise _too_large(limits)
     parts, n = [], 0
-    try:
-        async with asyncio.timeout(limits.body_seconds):
-            while True:
-                message = await receive()
-                if message["type"] != "http.request":
-                    raise ServiceError(400, "disconnected", "the client has gone")
-                part = message.get("body", b"")
-                n += len(part)
-                if n > limits.body_bytes:
-                    raise _too_large(limits)
-                parts.append(part)
-                if not message.get("more_body", False):
-                    return parts[0] if len(parts) == 1 else b"".join(parts)
-    except TimeoutError:
-        raise ServiceError(408, "timeout", "the body of the request took too long") from None
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":  # its time may be over: see protocol.py
+            raise ServiceError(400, "disconnected", "the client has gone")
+        part = message.get("body", b"")
+        n += len(part)
+        if n > limits.body_bytes:
+            raise _too_large(limits)
+        parts.append(part)
+        if not message.get("more_body", False):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _too_large(limits: Limits) -> ServiceError:

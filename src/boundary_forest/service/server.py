@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import logging
 import signal
 import socket
@@ -30,7 +31,6 @@ from boundary_forest.service.writer import Writer
 
 GRACE = 30  # seconds that running requests have after SIGTERM
 KEEP_ALIVE = 30  # seconds that an idle connection is kept
-LONGEST_HEAD = 1 << 15  # bytes
 _logger = logging.getLogger("boundary_forest.service")
 
 
@@ -62,8 +62,8 @@ def serve(settings: ServiceSettings) -> int:
     model = open_model(settings)
     try:
         listener = _listener(settings.host, settings.port)
-        with listener:
-            failed = asyncio.run(_run(settings, model, tokens, listener))
+        with listener, asyncio.Runner(loop_factory=_new_loop) as runner:
+            failed = runner.run(_run(settings, model, tokens, listener))
         if failed is None:
             model.forest.snapshot()
             model.tables.empty_log()
@@ -71,6 +71,15 @@ def serve(settings: ServiceSettings) -> int:
         return 0 if failed is None else 1
     finally:
         model.forest.close()
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    """Return uvloop's event loop; asyncio's where there is none, as on Windows."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
 
 
 def _listener(host: str, port: int) -> socket.socket:
@@ -152,12 +161,11 @@ async def _run(
         http=type("Protocol", (TimedProtocol,), {"limits": settings.limits}),
         ws="none",
         lifespan="off",
-        loop="asyncio",
+        loop="none",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        h11_max_incomplete_event_size=LONGEST_HEAD,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=GRACE,
     )
@@ -169,9 +177,11 @@ async def _run(
     shown = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     about = {"address": shown, "task": model.task, "examples_seen": model.forest.examples_seen}
     _logger.info("listening", extra={"data": about})
+    gc.freeze()  # what was imported stays, and need not be looked through while requests wait
     try:
         await server.serve([listener])
     finally:
+        gc.unfreeze()
         await asyncio.to_thread(service.stop)
     return failures[0] if failures else None
 
