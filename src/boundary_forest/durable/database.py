@@ -47,6 +47,7 @@ class Database:
         self._process = os.getpid()
         self._lock = threading.RLock()
         self._log: int | None = None  # the write-ahead log, once it was synced
+        self._syncs = True  # whether a transaction that ends now would wait for the disk
         self._in_transaction = False  # of ours; SQLite may be in one that nobody has ended
         with self._explained():
             self._sql = sqlite3.connect(
@@ -100,9 +101,10 @@ class Database:
         with Interrupts(), self._lock, self._explained():
             self._roll_back()
             self._in_transaction = True
-            if not synced:
-                self._sql.execute("PRAGMA synchronous=NORMAL")
             try:
+                if synced != self._syncs:
+                    self._sql.execute(f"PRAGMA synchronous={'FULL' if synced else 'NORMAL'}")
+                    self._syncs = synced
                 self._sql.execute("BEGIN IMMEDIATE")
                 yield
                 self._sql.execute("COMMIT")
@@ -111,8 +113,6 @@ class Database:
                 raise
             finally:
                 self._in_transaction = False
-                if not synced:
-                    self._sql.execute("PRAGMA synchronous=FULL")
 
     def sync(self) -> None:
         """Bring to the disk what was committed before; from any thread, while others write."""

@@ -27,10 +27,11 @@ class Interrupts:
         self._remembered = False
 
     def __enter__(self) -> Self:
-        handler = signal.getsignal(signal.SIGINT)
-        if threading.current_thread() is threading.main_thread() and callable(handler):
-            self._handler = handler
-            self.hold()
+        if threading.current_thread() is threading.main_thread():
+            handler = signal.getsignal(signal.SIGINT)
+            if callable(handler):
+                self._handler = handler
+                self.hold()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -44,8 +44,8 @@ _NUMPY_TYPES = {dtype.str[1:]: dtype.type for dtype in NAMES} | {"U": np.str_, "
 def column_arrays(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """Return the arrays that hold a column; raise TypeError if a file does not take its values."""
     if values.dtype.kind == "O":
-        texts = [_written(value, name) for value in values]
-        ends = np.cumsum([len(text) for text in texts], dtype=np.uint64)
+        texts = _all_written(values.tolist(), name)
+        ends = np.cumsum(np.fromiter(map(len, texts), np.uint64, len(texts)))
         text = np.frombuffer(b"".join(texts), dtype=np.uint8)
         return {f"{name}.text": text, f"{name}.ends": ends}
     if values.dtype.kind == "U":
@@ -92,6 +92,14 @@ def _read_objects(file: Arrays, name: str) -> NDArray[Any]:
             values[i] = _read(text[begin:end])
         begin = end
     return values
+
+
+def _all_written(values: list[Any], name: str) -> list[bytes]:
+    if not {str}.issuperset(map(type, values)):
+        return [_written(value, name) for value in values]
+    # Each text once: a thousand columns have few kinds, and every batch of a journal has them.
+    written = {value: _written(value, name) for value in set(values)}
+    return [written[value] for value in values]
 
 
 def _written(value: Any, name: str) -> bytes:

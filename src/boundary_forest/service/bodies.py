@@ -117,7 +117,7 @@ def read_object(content: bytes) -> dict[str, Any]:
     try:
         # A number of more digits than this is refused by Python, too, but with a hint for
         # programmers.
-        found = json.loads(content, parse_constant=_refuse_constant)
+        found = _DECODER.decode(content.decode(json.detect_encoding(content)))
         if b"\\u" in content:  # half of a surrogate pair is not text, and nothing could store it
             json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
@@ -130,6 +130,9 @@ def read_object(content: bytes) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise json.JSONDecodeError(f"{name} is not a JSON number", "", 0)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _read_json(content: bytes, query: dict[str, str]) -> Body:

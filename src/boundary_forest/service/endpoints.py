@@ -61,9 +61,9 @@ class Endpoints:
 
     async def predict(self, request: Request) -> Response:
         """Predict rows; with ids, keep them until their labels come."""
-        body, _ = await self._body(request, READ, ("rows",), "ids")
+        body, headers, _ = await self._body(request, READ, ("rows",), "ids")
         if body.ids is not None:
-            self._allow(request, WRITE)
+            self._tokens.check(headers.get("authorization"), WRITE)
         assert body.rows is not None
         answers = await self._reader.predict(body.rows)
         if body.ids is None:
@@ -95,8 +95,8 @@ class Endpoints:
     async def _write(
         self, request: Request, kind: str, members: tuple[str, ...], *optional: str
     ) -> Response:
-        body, content = await self._body(request, WRITE, members, *optional)
-        key, digest = request.headers.get("idempotency-key"), None
+        body, headers, content = await self._body(request, WRITE, members, *optional)
+        key, digest = headers.get("idempotency-key"), None
         name = None
         if key is not None:
             if not 1 <= len(key) <= LONGEST_KEY:
@@ -104,7 +104,7 @@ class Endpoints:
                     f"a key must have 1 to {LONGEST_KEY} characters", "Idempotency-Key"
                 )
             name = hashlib.blake2b(key.encode(), digest_size=16).digest()
-            about = f"{kind}\0{request.headers.get('content-type')}\0{request.url.query}\0"
+            about = f"{kind}\0{headers.get('content-type')}\0{request.url.query}\0"
             digest = hashlib.sha256(about.encode() + content).digest()
         format, X = self._model.format, None
         if format is not None and body.rows is not None:
@@ -116,7 +116,7 @@ class Endpoints:
     async def neighbors(self, request: Request) -> Response:
         """Find the nearest stored rows."""
         optional = ("n_neighbors", "allowed", "beam", "exact")
-        body, _ = await self._body(request, READ, ("rows",), *optional)
+        body, _, _ = await self._body(request, READ, ("rows",), *optional)
         options = {"n_neighbors": 5, **body.options}
         options = {name: value for name, value in options.items() if value is not None}
         for name in ("n_neighbors", "beam"):
@@ -134,7 +134,7 @@ class Endpoints:
 
     async def explain(self, request: Request) -> Response:
         """Explain the answer to one row."""
-        body, _ = await self._body(request, READ, ("rows",))
+        body, _, _ = await self._body(request, READ, ("rows",))
         assert body.rows is not None
         if len(body.rows) != 1:
             raise unprocessable("'rows' must have one row", "rows")
@@ -203,8 +203,8 @@ class Endpoints:
 
     async def _body(
         self, request: Request, scope: str, members: tuple[str, ...], *optional: str
-    ) -> tuple[Body, bytes]:
-        """Return what a request says, checked, and its bytes."""
+    ) -> tuple[Body, dict[str, str], bytes]:
+        """Return what a request says, checked, and its headers and bytes."""
         # Starlette's own mapping searches all headers for each name.
         headers = {
             name.decode("latin-1"): value.decode("latin-1")
@@ -218,7 +218,7 @@ class Endpoints:
         query = dict(request.query_params) if request.scope["query_string"] else {}
         body = read_body(content, headers.get("content-type", ""), query)
         body.check(self._limits, members, *optional)
-        return body, content
+        return body, headers, content
 
 
 def _integer(text: str, name: str, least: int, most: int) -> int:
@@ -235,10 +235,13 @@ def _content(content: bytes) -> Response:
     return Response(content, media_type="application/json")
 
 
-def _json(value: Any) -> Response:
-    return _content(json.dumps(value, default=_plain).encode())
-
-
 def _plain(value: Any) -> Any:
     """Return numpy's numbers as Python's, and the rest as text."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+_ENCODER = json.JSONEncoder(default=_plain)
+
+
+def _json(value: Any) -> Response:
+    return _content(_ENCODER.encode(value).encode())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from copy import deepcopy
 from typing import Any
 
 from boundary_forest.estimators.errors import JournalError
@@ -109,7 +108,7 @@ class GroupLearner:
             kept=[row for part in parts for row in part.kept],
             labelled=[id for p in parts if p.job.kind == LABEL for id in p.ids],
         )
-        scores = deepcopy(model.scores) if learned else model.scores
+        scores = model.scores.copied() if learned else model.scores
         if learned:
             changes.group = tables.new_group(first, n, answered=not asks)
             if model.format is None and preparation.format is not None:

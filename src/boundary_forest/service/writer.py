@@ -10,7 +10,6 @@ import json
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -67,11 +66,11 @@ class Writer:
         self._failed = failed
         self._recorder = recorder
         self._learner = GroupLearner(model, recorder, limits)
-        self._jobs: deque[Job] = deque()
-        self._arrived = threading.Condition()
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._held: Job | None = None  # taken from the queue, for the next group
         self._stopping = False
         self._saver: threading.Thread | None = None
-        self._erased = time.monotonic()
+        self._erased = self._measured = time.monotonic()  # the log; the journal
         self.groups = 0
         self.is_alive = True
         self._loop = asyncio.get_running_loop()
@@ -82,24 +81,21 @@ class Writer:
         self._thread.start()
 
     def __len__(self) -> int:
-        return len(self._jobs)
+        return self._jobs.qsize()
 
     def submit(self, job: Job) -> asyncio.Future[bytes]:
         """Put a job into the queue; ServiceError if it is full."""
-        with self._arrived:
-            if self._stopping or not self.is_alive:
-                raise unavailable("the service is shutting down")
-            if len(self._jobs) >= self._limits.queue:
-                raise too_many(f"{len(self._jobs):,} requests wait to be written: retry later")
-            self._jobs.append(job)
-            self._arrived.notify()
+        if self._stopping or not self.is_alive:
+            raise unavailable("the service is shutting down")
+        if len(self) >= self._limits.queue:
+            raise too_many(f"{len(self):,} requests wait to be written: retry later")
+        self._jobs.put(job)
         return job.future
 
     def stop(self) -> None:
         """Do what is in the queue, and end the thread; called off the event loop."""
-        with self._arrived:
-            self._stopping = True
-            self._arrived.notify()
+        self._stopping = True
+        self._jobs.put(None)
         self._thread.join()
         self._learned.put(None)
         self._syncer.join()
@@ -109,10 +105,7 @@ class Writer:
     def _run(self) -> None:
         try:
             while True:
-                with self._arrived:
-                    if not self._jobs and not self._stopping:
-                        self._arrived.wait(TICK)
-                    jobs = self._group()
+                jobs = self._group()
                 if jobs:
                     self._learned.put(self._done(jobs))
                     self.groups += 1
@@ -156,10 +149,8 @@ class Writer:
         self.is_alive = False
         _logger.critical("writer failed", extra={"data": {"error": type(error).__name__}})
         refused = unavailable("the service failed and is restarting")
-        with self._arrived:
-            left = [*self._jobs]
-            self._jobs.clear()
-        self._deliver([(job, refused) for job in left])
+        while (job := self._next(0.0)) is not None:
+            self._deliver([(job, refused)])
         self._failed(error)
 
     def _group(self) -> list[Job]:
@@ -168,13 +159,13 @@ class Writer:
         names: set[str] = set()
         keys: set[bytes] = set()
         n = 0
-        while self._jobs:
-            job = self._jobs[0]
+        while (job := self._next(0.0 if jobs or self._stopping else TICK)) is not None:
             alone = job.kind in ALONE
             shared = not names.isdisjoint(job.names) or job.key in keys
             if jobs and (alone or shared or n + len(job) > MOST_ROWS):
+                self._held = job
                 break
-            jobs.append(self._jobs.popleft())
+            jobs.append(job)
             if alone:
                 break
             n += len(job)
@@ -182,6 +173,16 @@ class Writer:
             if job.key is not None:
                 keys.add(job.key)
         return jobs
+
+    def _next(self, seconds: float) -> Job | None:
+        """Take a job, waiting for it so long; None if there is none."""
+        job, self._held = self._held, None
+        if job is not None:
+            return job
+        try:
+            return self._jobs.get(timeout=seconds) if seconds else self._jobs.get_nowait()
+        except Empty:
+            return None
 
     def _done(self, jobs: list[Job]) -> list[Outcome]:
         job = jobs[0]
@@ -227,13 +228,14 @@ class Writer:
         """Expire what is too old, erase what was deleted, and save a snapshot if it is due."""
         tables, forest = self._model.tables, self._model.forest
         tables.expire()
-        self._recorder.tick(len(self._jobs))
+        self._recorder.tick(len(self))
         now = time.monotonic()
         if tables.to_erase and now - self._erased > ERASING:
             tables.empty_log()
             self._erased = now
-        if self._saver is not None and self._saver.is_alive():
+        if now - self._measured < TICK or (self._saver is not None and self._saver.is_alive()):
             return
+        self._measured = now
         log = Path(forest.path) / LOG
         if forest.journal_bytes >= SNAPSHOT_BYTES:
             self._saver = threading.Thread(target=self._save, name="saver", daemon=True)

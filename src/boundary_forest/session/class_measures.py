@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -173,7 +173,7 @@ class Baselines:
 
     def to_json(self) -> dict[str, Any]:
         """Return a copy as plain JSON."""
-        return asdict(self)
+        return {**vars(self), "seen": dict(self.seen)}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from copy import deepcopy
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -202,6 +203,17 @@ class Scores:
             classes=ClassScores(content["classes"]),
             baselines=Baselines(**content["baselines"]),
             calibration=Calibration(**content["calibration"]),
+        )
+
+    def copied(self) -> Scores:
+        """Return a copy, which changes apart from this; many times faster than deepcopy."""
+        return replace(
+            self,
+            classes=ClassScores(self.classes.to_json()),
+            baselines=Baselines(**self.baselines.to_json()),
+            calibration=Calibration(**self.calibration.to_json()),
+            _latest=deepcopy(self._latest),
+            _pairs=deepcopy(self._pairs),
         )
 
 
