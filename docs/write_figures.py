@@ -272,6 +272,16 @@ def stream_shuffled() -> str:
     return grid(["", "`for_streams()`", "never forgetting"], rows)
 
 
+def imbalance() -> str:
+    """Accuracy, balanced accuracy and recall of the rarest class, by class_weight."""
+    titles = {"none": "None", "roots": "square roots", "balanced": '`"balanced"`'}
+    rows = [
+        [name, *(", ".join(FORMATS["ratio"](score) for score in row[w].values()) for w in titles)]
+        for name, row in load("imbalance")["scores"].items()
+    ]
+    return grid(["", *titles.values()], rows)
+
+
 def of_speed(name: str) -> Callable[[], str]:
     """Return a function that writes a table of docs/speed.md."""
     file, written = speed_figures.TABLES[name]
@@ -302,6 +312,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "streams/shuffled": stream_shuffled,
     "retrieval/mnist": indexes("mnist", "MNIST, bytes: 60,000 rows of 784"),
     "retrieval/glove100": indexes("glove100", "GloVe-100, normalised: 118,000 rows of 100"),
+    "imbalance/scores": imbalance,
     **{name: of_speed(name) for name in speed_figures.TABLES},
 }
 
