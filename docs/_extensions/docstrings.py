@@ -5,8 +5,8 @@ from typing import Any
 
 # For other modules of the package, not for users.
 INTERNAL = {
-    *("changing", "check_params", "encodes_columns", "erase_forgotten", "fitted", "label_policy"),
-    *("learn_batch", "record_with"),
+    *("changing", "check_params", "encodes_columns", "erase_forgotten", "erased", "fitted"),
+    *("label_policy", "learn_batch", "record_with", "recording", "search"),
 }
 SHAPE = re.compile(r"shape \(([^)]*)\)")
 

@@ -51,14 +51,14 @@ class RequestError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """The answers to some rows.
+    """The predictions for some rows.
 
     Parameters
     ----------
     values : ndarray of shape (n,)
-        Classes, or float64 in regression; None or NaN before anything was learned.
+        Classes, or float64 in regression. Before any row is learned, they are None or NaN.
     probabilities : ndarray of shape (n, n_classes) or None
-        Of each class; None in regression.
+        The probability of each class; None in regression.
     classes : ndarray of shape (n_classes,) or None
         The classes as text, in the order of the columns of ``probabilities``.
     """
@@ -83,16 +83,16 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Learned:
-    """What became of rows that were learned.
+    """The result of a request that learns rows.
 
     Parameters
     ----------
     learned, seen : int
-        How many rows the request taught, and how many the model has learned by then.
+        Number of rows that this request has learned, and that the model has learned in all.
     ids : tuple of str
-        The ids of the rows; empty for labels.
+        The ids of the rows; empty for ``label``.
     predictions : Predictions or None
-        Of ``predict_then_learn``: the answers from before each row was learned.
+        The predictions of ``predict_then_learn``, each made before its row was learned.
     """
 
     learned: int
@@ -102,22 +102,23 @@ class Learned:
 
 
 class Client:
-    """A client of one service. It may be shared by threads; close it, or use it in ``with``.
+    """A client of ``boundary-forest serve``.
 
-    Rows are a matrix of numpy, a frame of pandas, polars or pyarrow, or a list of lists or dicts.
-    Matrices and frames are sent as bytes, which is many times faster than JSON.
+    Rows may be a numpy matrix, a frame of pandas, polars or pyarrow, or a list of lists or dicts.
+    Matrices and frames are sent as bytes, which is many times faster than JSON. Several threads may
+    share a client. Call ``close`` at the end, or use the client in ``with``.
 
     Parameters
     ----------
     address : str, default="http://127.0.0.1:8000"
-        Where the service is.
+        The address of the service.
     token : str or None, default=None
         A read or write token, if the service has tokens.
     timeout : float, default=30.0
-        Seconds that an attempt may take.
+        Maximum number of seconds of an attempt.
     patience : float, default=60.0
-        Seconds for which a request is tried again if the service cannot be reached, is busy (429)
-        or starts again (503). 0: it is sent once.
+        For how many seconds a request is repeated if the service cannot be reached, is busy (429)
+        or is restarting (503). 0: the request is sent once.
 
     Examples
     --------
@@ -151,19 +152,19 @@ class Client:
         self._http.close()
 
     def predict(self, rows: Any, ids: Sequence[str | int] | None = None) -> Predictions:
-        """Predict rows; with ids, the service keeps them until ``label`` teaches their targets."""
+        """Predict rows. With ids, the service keeps them until ``label`` sends their targets."""
         return _predictions(self._post_rows("predict", rows, None, ids))
 
     def learn(self, rows: Any, targets: Any = None, ids: Any = None) -> Learned:
-        """Learn rows with their targets; in retrieval, without."""
+        """Learn rows with their targets; in retrieval there are no targets."""
         return _learned(self._post_rows("learn", rows, targets, ids))
 
     def label(self, ids: Sequence[str | int], targets: Any) -> Learned:
-        """Teach the targets of rows that were predicted with ids."""
+        """Learn rows that were predicted with these ids, now that their targets are known."""
         return _learned(self._post("label", {"ids": _plain(ids), "targets": _plain(targets)}))
 
     def predict_then_learn(self, rows: Any, targets: Any, ids: Any = None) -> Learned:
-        """Predict each row from the rows before it, and learn it."""
+        """Predict each row just before it is learned."""
         return _learned(self._post_rows("predict-then-learn", rows, targets, ids))
 
     def neighbors(self, rows: Any, **options: Any) -> tuple[NDArray[np.float64], list[list[str]]]:
@@ -175,7 +176,7 @@ class Client:
         return np.array(found["distances"], dtype=np.float64), found["ids"]
 
     def upsert(self, rows: Any, ids: Sequence[str | int]) -> int:
-        """Add rows; those with a known id replace the old row. Return how many rows were seen."""
+        """Add rows, or replace those with a known id; return how many rows were learned in all."""
         seen: int = self._post_rows("upsert", rows, None, ids)["seen"]
         return seen
 
@@ -185,28 +186,28 @@ class Client:
         return [one["row"] for one in found]
 
     def explain(self, row: Any) -> dict[str, Any]:
-        """Return which stored rows made the answer to one row, and each tree's path."""
+        """Explain the prediction of one row by stored rows and the trees' paths."""
         return self._post("explain", {"rows": _listed(row if _is_frame(row) else [row])})
 
     def forget(self, ids: Sequence[str | int]) -> int:
-        """Erase rows by their ids; return how many."""
+        """Erase the rows with these ids, and return their number."""
         forgotten: int = self._post("forget", {"ids": _plain(ids)})["forgotten"]
         return forgotten
 
     def stats(self) -> dict[str, Any]:
-        """Return counts, the fingerprint and the running scores."""
+        """Return the counts, the fingerprint and the scores of the service."""
         return self._send("GET", "/v1/stats")
 
     def snapshot(self) -> dict[str, Any]:
-        """Save the model to a file at the service; return its name, for ``download``."""
+        """Save the model to a file of the service; return its name for ``download``."""
         return self._post("snapshot", None)
 
     def download(self, name: str) -> bytes:
-        """Return a saved file, which ``boundary_forest.load`` reads from the disk."""
+        """Return the bytes of a snapshot: written to a file, they are a model file."""
         return self._response("GET", f"/v1/snapshot/{name}").content
 
     def is_ready(self) -> bool:
-        """Return whether the service answers and can learn, by one request."""
+        """Return whether the service responds and can learn; the request is sent once."""
         try:
             return self._http.get("/v2/health/ready").status_code == 200
         except httpx.TransportError:

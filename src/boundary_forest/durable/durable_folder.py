@@ -39,40 +39,41 @@ def open_durable(
 ) -> DurableForest:
     """Open a durable forest in a folder; a new folder starts with ``model``.
 
-    Every ``partial_fit`` of the forest returns only when its examples are in a journal on the disk.
-    When the folder is opened, the last snapshot is loaded and the journal learned again, which
-    gives the forest that was lost, identical by its fingerprint. A call that had not returned may
-    be there or not, but never in part, unless it was interrupted and the forest lived on.
+    ``partial_fit`` returns when its examples are in a journal on disk. When the folder is opened
+    again, the last snapshot is loaded and the batches of the journal are learned again. The result
+    is the same forest, with the same fingerprint. A call that had not returned is included as a
+    whole or not at all; if Ctrl-C interrupted it, its first rows may be included.
 
     Parameters
     ----------
     path : str or path-like
-        The folder; it is made if it is not there. One process at a time can have it open.
+        The folder, which is created if it does not exist. Only one process at a time can open it.
     model : estimator or None, default=None
-        What a new folder starts with, fitted or not; it is copied. For a folder that exists it may
-        be left out, unless functions must be given again; else its parameters must be the same.
+        The estimator that a new folder starts with, fitted or not; it is copied. An existing folder
+        does not need it, unless it has functions, such as a metric, which must be passed again. If
+        it is passed, its parameters must be those of the folder.
     snapshot_rows, snapshot_bytes : int or None, default=None and 2**28
-        A snapshot is saved when the journal has so many examples, or so many bytes; None: not by
-        this measure. ``snapshot`` saves one at any time.
+        A snapshot is saved when the journal has this many examples, or this many bytes. None: no
+        such limit. :meth:`DurableForest.snapshot` saves one at any time.
     mmap : bool, default=False
         Whether the snapshot's positions stay in its file, as for :func:`boundary_forest.load`.
     note : str or None, default=None
-        The note that a new folder starts with; of no effect on one that exists.
+        The note of a new folder; an existing folder keeps its own.
     attachments : dict of str to JSON, or None, default=None
-        Documents that go into every snapshot of a new folder; of no effect on one that exists,
-        whose own come back as the forest's ``attachments``.
+        Documents that are saved with every snapshot of a new folder. An existing folder keeps its
+        own, which are the forest's ``attachments``.
     redo : bool, default=False
-        Whether the last call is taken back, unless a snapshot has it, because what the process was
-        about to do with the answers was lost with it: its examples are to be learned again. It is
-        also the way out if learning them ends the process, as a faulty compiled metric may.
+        Whether to undo the last call, unless a snapshot includes it. Use it if the process died
+        before it had used the answers of that call, and pass the examples again; or if learning
+        them ends the process, as a faulty compiled metric may.
     lock : FolderLock or None, default=None
-        Of this folder, from :func:`boundary_forest.durable.reserve`, if it was locked before; it is
+        The lock of this folder, if :func:`boundary_forest.durable.reserve` has locked it. It is
         released when the forest is closed.
 
     Returns
     -------
     forest : DurableForest
-        A context manager.
+        The forest, which is also a context manager.
 
     Raises
     ------

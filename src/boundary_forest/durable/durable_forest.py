@@ -37,9 +37,9 @@ RECORD = "durable"  # the snapshot's attachment that says where in the journal i
 class DurableForest:
     """A forest whose learning survives crashes; returned by :func:`open_durable`.
 
-    It has the methods of the estimator it is made of, except ``fit``, which would discard what was
-    learned. Those that learn return once what they were given is on the disk. Ctrl-C ends them
-    between two blocks of rows: what was learned by then is kept, and the forest can be used on.
+    It has the methods of its estimator, except ``fit``, which would discard what was learned. A
+    method that learns returns when its rows are on disk. Ctrl-C interrupts it between two blocks of
+    rows: those learned until then are kept, and the forest can still be used.
 
     Attributes
     ----------

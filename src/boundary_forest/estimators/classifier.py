@@ -63,18 +63,19 @@ class BoundaryForestClassifier(
         The fraction of the examples that each tree learns, drawn at random. Below 1, trees differ
         more and learning costs less.
     weights : {"distance", "uniform", "auto", "mixture"}, default="distance"
-        How the trees' predictions are weighted: by 1 / distance, as in the paper; equally; or
-        "auto", by 1 / distance ** p with the p in {0, 0.5, 1, 2} that made the fewest recent
-        mistakes. Examples at distance 0 always decide alone. With ``forgetting``, "auto" also
-        chooses how much the recent accuracy of each tree counts. "mixture" mixes up to four of
-        several experts, with weights fitted to recent rows before these were learned: means and
-        ridge regressions over the examples that the trees end at, and a linear and a quadratic
-        model over all rows, of up to 200 features, whose answers may be features of these ridge
-        regressions. It also calibrates probabilities, of which none is 0. It requires
-        ``metric="euclidean"``.
-        With ``forgetting``, the experts are the trees as "auto" weights them, the nearest of the
-        last 64 and 1,000 rows, linear models that forget, and a ridge regression; their weights
-        follow after every example.
+        How the trees' predictions are combined:
+
+        - "distance": weighted by 1 / distance, as in the paper.
+        - "uniform": all trees count the same.
+        - "auto": weighted by 1 / distance ** p, with the p in {0, 0.5, 1, 2} that made the fewest
+          mistakes on recent rows. With ``forgetting``, the recent accuracy of each tree counts too.
+        - "mixture": up to four models are combined, such as means and ridge regressions of the
+          stored examples found, and linear models of all rows. Their weights are fitted to
+          predictions of recent rows, made before these were learned. Probabilities are calibrated,
+          and none is 0.
+          Requires ``metric="euclidean"``. The guides on tables and on streams list the models.
+
+        Except with "mixture", stored examples at distance 0 decide alone.
     forgetting : None, "auto" or list of int and None, default=None
         Lifetimes of the trees, in examples, assigned in turn. At the end of its lifetime, a tree is
         replaced by one that has learned the latest examples; None in the list is an unlimited
@@ -87,11 +88,11 @@ class BoundaryForestClassifier(
         class or target do no harm. With False, ``fit`` is ``partial_fit`` from nothing. Rows keep
         their numbers either way. With ``offline=True`` it has no effect.
     class_weight : None, "balanced" or dict, default=None
-        What the votes for each class are multiplied by: None is 1; "balanced" is n_samples /
-        (n_classes * count), as in scikit-learn, where count is the number of the class's examples
-        learned so far, without forgotten ones; a dict has a weight above 0 for each class, and 1
-        for classes that it lacks. It may have classes that have not appeared yet. The trees do not
-        depend on it, and a class that no tree votes for has probability 0 whatever its weight.
+        Factors that multiply the votes for each class. "balanced" is n_samples / (n_classes *
+        count), as in scikit-learn, where count is the number of learned examples of the class,
+        without forgotten ones. A dict has a factor above 0 for each class; a class that it lacks
+        has the factor 1, and classes that have not appeared yet are allowed. The trees do not
+        depend on the factors. None: no factors.
     columns : None or "auto", default=None
         What X may contain. None: numbers. "auto": columns of numbers, text, categories, booleans
         and dates, in a frame of pandas, polars or pyarrow, an array, or a list of dicts, with
@@ -294,8 +295,8 @@ class BoundaryForestClassifier(
         Returns
         -------
         shares : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``, which new classes join, and which classes leave that
-            ``forget`` left without an example.
+            In the order of ``classes_``. New classes add columns, and a class that ``forget`` left
+            without an example loses its column.
 
         Examples
         --------

@@ -23,7 +23,7 @@ class Step:
     Parameters
     ----------
     arrival : int
-        Its arrival number: 0 for the first example ever learned.
+        Its row number: 0 for the first row that was ever passed.
     distance : float
         Its distance from the query.
     label : object

@@ -15,21 +15,21 @@ from boundary_forest.estimators.checking import n_threads
 from boundary_forest.estimators.engine_constants import LABEL_METRICS
 from boundary_forest.estimators.labels import LabelVectors, Node
 from boundary_forest.estimators.learning_call import LearningCall
+from boundary_forest.estimators.sample_weight import refuses_sample_weight
 
 __all__ = ["BoundaryForest", "Node"]
-from boundary_forest.estimators.sample_weight import refuses_sample_weight
 
 
 class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
     """A Boundary Forest over label vectors, with the paper's d, d_c, epsilon and E as parameters.
 
-    Classification, regression and retrieval are special cases, which the other estimators serve
-    with more comfort; this one is for everything else.
+    Classification, regression and retrieval are special cases; the other estimators are more
+    convenient for them. Use this one for everything else.
 
     Parameters
     ----------
     n_estimators : int, default=50
-        Trees (n_T).
+        Number of trees (n_T).
     max_children : int or None, default=50
         Maximum number of children per node (the paper's k); None is unlimited.
     metric : str or callable, default="euclidean"
@@ -39,20 +39,20 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
         Further arguments of the metric.
     label_metric : str or callable, default="euclidean"
         d_c: "euclidean", "manhattan", "chebyshev", "discrete" (1 unless the vectors are the same),
-        "always" (every example is kept), or a function of two label vectors.
+        "always" (every example is stored), or a function of two label vectors.
     epsilon : float or "auto", default=0.0
-        A tree keeps an example if d_c between its label and the one the tree ends at is larger.
-        "auto" is a tenth of the standard deviation of the labels that came before.
+        A tree stores an example if d_c between its label and the label predicted by the tree is
+        larger than this. "auto" is a tenth of the standard deviation of the earlier labels.
     estimator : {"shepard_mean", "nearest"} or callable, default="shepard_mean"
         E: the mean of the labels found, weighted by 1 / distance; the label of the closest of them;
-        or ``E(y, nodes)``, called with a query and a list of one :class:`Node` a tree.
+        or ``E(y, nodes)``, called with a query and a list of one :class:`Node` per tree.
     dtype : {"auto", "uint8", "int8", "float16", "float32", "float64"}, default="auto"
         Type in which vectors are stored. "auto" follows the first batch, but never chooses int8 or
         float16, which save memory and give the same results as float32.
     offline : bool, default=False
         Whether ``fit`` lets each tree learn the data in its own random order.
     n_jobs : int or None, default=None
-        Threads; None is 1, -1 all cores.
+        Number of threads; None is 1, -1 all cores. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the forest; None draws one.
     feature_weights : None, "learned" or array-like of shape (n_features,), default=None
@@ -63,10 +63,7 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
         The fraction of the examples that each tree learns, drawn at random. Below 1, trees differ
         more and learning costs less.
     weights : {"distance", "uniform", "auto", "mixture"}, default="distance"
-        How the trees' answers are weighed: by 1 / distance as in the paper; equally; or by the one
-        of 1 / distance ** p, p in {0, 0.5, 1, 2}, with the fewest mistakes lately. Examples at
-        distance 0 decide alone with all of them. "mixture" is that of
-        :class:`BoundaryForestRegressor`, for means of labels.
+        How the trees' predictions are combined, as for :class:`BoundaryForestRegressor`.
     shuffle : bool, default=True
         Whether ``fit`` learns its rows in an order drawn from the seed, so that rows sorted by
         class or target do no harm. With False, ``fit`` is ``partial_fit`` from nothing. Rows keep
@@ -88,7 +85,7 @@ class BoundaryForest(AdaptiveMixin, BaseBoundaryForest):
 
     Examples
     --------
-    Angles on a circle, compared the short way round, and averaged as directions:
+    Predict angles. They are compared along the shorter arc, and averaged as directions:
 
     >>> import numpy as np
     >>> from boundary_forest import BoundaryForest

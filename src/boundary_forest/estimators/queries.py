@@ -47,7 +47,7 @@ class QueryMixin:
         return fitted
 
     def apply(self, X: Any) -> NDArray[np.int64]:
-        """Return the arrival number of the example at which each tree ends.
+        """Return the row number of the stored example at which each tree's descent ends.
 
         Parameters
         ----------
@@ -57,9 +57,9 @@ class QueryMixin:
         Returns
         -------
         arrivals : ndarray of shape (n_samples, n_estimators)
-            0 for the first example ever learned, 1 for the second, and so on. Until
-            ``n_estimators`` examples have arrived, every column has the nearest one. If the example
-            was forgotten and not yet erased, it is the closest other one that the tree compared.
+            0 for the first row that was ever passed, 1 for the second, and so on. Until
+            ``n_estimators`` rows have arrived, every column has the nearest row. If the example was
+            forgotten but is not yet erased, it is the closest other one that the tree compared.
 
         Examples
         --------
@@ -178,15 +178,18 @@ class QueryMixin:
         Returns
         -------
         stats : dict
-            ``examples_seen`` and ``examples_stored``; ``nodes_per_tree``; ``comparisons`` (the
-            paper's unit, totals over all trees) and ``evaluations`` (distances really computed),
-            each for ``learn`` and ``query``; ``bytes`` of ``positions``, ``examples`` (labels and
-            arrival numbers), ``trees``, ``ids`` (if examples have them) and in ``total``;
-            ``instruction_set``. Of a forest that forgets also ``turnover``: how many ``renewals``
-            of trees there were by now, by which rule ``votes`` are weighed now (and the ``rule``'s
-            number), and for each of the ``lifetimes`` how many ``trees`` have it, from the
-            ``youngest`` to the ``oldest`` (how many examples ago the oldest one came that a tree
-            has stored), their ``renewals``, and their ``recent_accuracy`` or ``recent_rmse``.
+            - ``examples_seen`` and ``examples_stored``.
+            - ``nodes_per_tree``.
+            - ``comparisons`` (the paper's unit, summed over all trees) and ``evaluations``
+              (distances that were computed), each for ``learn`` and ``query``.
+            - ``bytes``: those of ``positions``, ``examples`` (labels and arrival numbers),
+              ``trees`` and, if there are any, ``ids`` and others, and their ``total``.
+            - ``instruction_set``: the processor's instructions in use.
+            - ``turnover``, with ``forgetting``: the number of ``renewals`` of trees; the current
+              rule of the ``votes`` and its number, ``rule``; and for each of the ``lifetimes`` its
+              number of ``trees``, the ages of the ``youngest`` and the ``oldest`` (how many
+              examples ago their oldest example arrived), their ``renewals``, and their
+              ``recent_accuracy`` or ``recent_rmse``.
 
         Examples
         --------

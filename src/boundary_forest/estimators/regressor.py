@@ -64,17 +64,18 @@ class BoundaryForestRegressor(
         The fraction of the examples that each tree learns, drawn at random. Below 1, trees differ
         more and learning costs less.
     weights : {"distance", "uniform", "auto", "mixture"}, default="distance"
-        How the trees' predictions are weighted: by 1 / distance, as in the paper; equally; or
-        "auto", by 1 / distance ** p with the p in {0, 0.5, 1, 2} that made the fewest recent
-        mistakes. Examples at distance 0 always decide alone. With ``forgetting``, "auto" also
-        chooses how much the recent accuracy of each tree counts. "mixture" mixes up to four of
-        several experts, with weights fitted to recent rows before these were learned: means and
-        ridge regressions over the examples that the trees end at, and a linear and a quadratic
-        model over all rows, of up to 200 features, whose answers may be features of these ridge
-        regressions. It requires ``metric="euclidean"``.
-        With ``forgetting``, the experts are the trees as "auto" weights them, the nearest of the
-        last 64 and 1,000 rows, linear models that forget, and a ridge regression; their weights
-        follow after every example.
+        How the trees' predictions are combined:
+
+        - "distance": weighted by 1 / distance, as in the paper.
+        - "uniform": all trees count the same.
+        - "auto": weighted by 1 / distance ** p, with the p in {0, 0.5, 1, 2} that made the fewest
+          mistakes on recent rows. With ``forgetting``, the recent accuracy of each tree counts too.
+        - "mixture": up to four models are combined, such as means and ridge regressions of the
+          stored examples found, and linear models of all rows. Their weights are fitted to
+          predictions of recent rows, made before these were learned.
+          Requires ``metric="euclidean"``. The guides on tables and on streams list the models.
+
+        Except with "mixture", stored examples at distance 0 decide alone.
     forgetting : None, "auto" or list of int and None, default=None
         Lifetimes of the trees, in examples, assigned in turn. At the end of its lifetime, a tree is
         replaced by one that has learned the latest examples; None in the list is an unlimited

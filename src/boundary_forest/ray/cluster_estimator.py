@@ -45,23 +45,25 @@ class ClusterMixin(BaseBoundaryForest):
     Parameters
     ----------
     n_actors : int or None, default=None
-        How many actors hold the trees; None is one for each processor of the cluster, as far as
+        Number of actors that hold the trees; None is one per processor of the cluster, as far as
         there are trees.
     num_cpus : float, default=1
         Processors that each actor reserves; ``n_jobs`` is how many threads it uses.
     resources : dict or None, default=None
         Further resources that each actor reserves, by Ray's names.
     checkpoint_dir : str, path-like or None, default=None
-        A folder that all nodes see. What was learned is there when a call returns: actors that die
-        are brought back from it, and if this process dies, :meth:`from_checkpoint` goes on.
+        A folder that all nodes can read and write. When a call returns, what it learned is on disk
+        there. Actors that die are restarted from it; if this process dies, continue with
+        :meth:`from_checkpoint`.
     checkpoint_rows : int, default=100_000
-        After how many examples actors write snapshots there.
+        Number of examples after which the actors write snapshots to this folder.
 
     Notes
     -----
     For the same ``random_state``, the forest and every answer are those of the estimator in one
-    process. Functions as ``metric`` are refused, and ``forget`` gathers the forest. ``columns`` has
-    no effect: columns must be numbers, without missing values.
+    process. Functions as ``metric`` and ``weights="mixture"`` are refused, and ``forget`` collects
+    the forest in this process. Columns must be numbers without missing values, whatever
+    ``columns`` is.
     """
 
     local: ClassVar[type[BaseBoundaryForest]]  # the estimator in one process

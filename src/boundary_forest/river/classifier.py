@@ -62,7 +62,7 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
         What values may be. None: numbers. "auto": numbers, text, booleans and dates, and None; a
         key that a dict lacks is then a missing value. ``for_tables`` and ``for_streams`` set it.
     class_weight : None, "balanced" or dict, default=None
-        What the votes for each label are multiplied by, as for
+        Factors that multiply the votes for each label, as for
         :class:`boundary_forest.BoundaryForestClassifier`.
 
     Attributes
@@ -74,7 +74,7 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
     Notes
     -----
     Features are numbers; distances compare them as they are, so scale them first, or use
-    ``for_tables``, which weighs them. An absent feature counts as 0.0. One that appears later adds
+    ``for_tables``, which weights them. A missing feature counts as 0.0. One that appears later adds
     a column that is zero in the examples stored before; its weight is 1 until weights are learned
     again. Features of a query that no example had yet are ignored.
 
@@ -180,7 +180,7 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
         Parameters
         ----------
         X : DataFrame
-            A row an example, a column a feature.
+            One row per example, one column per feature.
         y : Series
             Their labels, in the same order.
         ids : array-like of int or str, or None, default=None
@@ -264,7 +264,7 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
         Parameters
         ----------
         X : DataFrame
-            A row a query, a column a feature.
+            One row per query, one column per feature.
 
         Returns
         -------
@@ -296,7 +296,7 @@ class BoundaryForestClassifier(AdaptiveRiverForest, base.MiniBatchClassifier):
         Parameters
         ----------
         X : DataFrame
-            A row a query, a column a feature.
+            One row per query, one column per feature.
 
         Returns
         -------

@@ -18,7 +18,7 @@ from boundary_forest.river.river_forest import RiverForest
 class BoundaryForestEngine(RiverForest, BaseNN):
     """A search engine for River's ``neighbors.KNNClassifier`` and ``neighbors.KNNRegressor``.
 
-    A forest that keeps every example finds its neighbours in O(log N). Unlike River's windows it
+    A forest that stores every example finds neighbours in O(log N). Unlike River's windows it
     forgets nothing, so memory grows with the stream. While there are at most ``n_estimators``
     examples the neighbours are exact; later they are the nearest of those that the trees compared.
 

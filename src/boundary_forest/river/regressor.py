@@ -143,7 +143,7 @@ class BoundaryForestRegressor(AdaptiveRiverForest, base.MiniBatchRegressor):
         Parameters
         ----------
         X : DataFrame
-            A row an example, a column a feature.
+            One row per example, one column per feature.
         y : Series
             Their targets, in the same order.
         ids : array-like of int or str, or None, default=None
@@ -195,7 +195,7 @@ class BoundaryForestRegressor(AdaptiveRiverForest, base.MiniBatchRegressor):
         Parameters
         ----------
         X : DataFrame
-            A row a query, a column a feature.
+            One row per query, one column per feature.
 
         Returns
         -------
