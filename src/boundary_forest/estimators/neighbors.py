@@ -293,7 +293,7 @@ class BoundaryForestNeighbors(
         distances : ndarray of shape (n_samples, n_neighbors)
             Only if ``return_distance``.
         neighbors : ndarray of shape (n_samples, n_neighbors)
-            Ids of the neighbours if they were learned with ``ids``, else arrival numbers.
+            Ids of the neighbours if they were learned with ``ids``, else row numbers.
 
         Examples
         --------
@@ -346,7 +346,7 @@ class BoundaryForestNeighbors(
         distances : ndarray of shape (n_samples,) of arrays
             Only if ``return_distance``.
         neighbors : ndarray of shape (n_samples,) of arrays
-            Ids of the neighbours if they were learned with ``ids``, else arrival numbers.
+            Ids of the neighbours if they were learned with ``ids``, else row numbers.
 
         Examples
         --------

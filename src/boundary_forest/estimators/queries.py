@@ -92,7 +92,7 @@ class QueryMixin:
         distances : ndarray of shape (n_samples, n_neighbors)
             Only if ``return_distance``.
         neighbors : ndarray of shape (n_samples, n_neighbors)
-            Ids of the neighbours if they were learned with ``ids``, else arrival numbers.
+            Ids of the neighbours if they were learned with ``ids``, else row numbers.
 
         Examples
         --------
@@ -157,11 +157,10 @@ class QueryMixin:
         Returns
         -------
         trees : list of (arrivals, parents)
-            For each tree, the arrival numbers of its examples in order of creation, the root first,
-            and those of their parents, -1 for the root. Both are int64 arrays, which are empty
-            until ``n_estimators`` examples have arrived. Examples that were forgotten and not yet
-            erased are left out: the parent is the closest ancestor that was not forgotten, -1 if
-            there is none.
+            For each tree, the row numbers of its examples in order of creation, the root first, and
+            those of their parents, -1 for the root. Both are int64 arrays, which are empty until
+            ``n_estimators`` rows have arrived. Examples that were forgotten but are not yet erased
+            are left out: the parent is then the closest ancestor that was not forgotten, or -1.
 
         Examples
         --------
