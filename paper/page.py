@@ -11,7 +11,7 @@ from paper.registry import all_items
 from paper.report import body, markdown_table, provenance
 
 INTRODUCTION = """\
-# The paper beside this library
+# The paper and this library compared
 
 Every table, figure and claim of Mathy, Derbinsky, Bento, Rosenthal and Yedidia, *The Boundary
 Forest Algorithm for Online Supervised and Unsupervised Learning*
