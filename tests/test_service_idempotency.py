@@ -118,7 +118,7 @@ def test_a_process_that_dies_after_the_commit_has_learned(tmp_path, monkeypatch)
             service, [("POST", "/v1/learn", {"rows": [[4.0]], "targets": ["a"]}, None, {})]
         )
         with monkeypatch.context() as patch:
-            _crash(patch, type(service.model.tables), "written")
+            _crash(patch, type(service.recorder), "learned")
             with pytest.raises(Killed):
                 service._service._writer._learner.run(jobs)
     with in_process(tmp_path) as service:

@@ -56,6 +56,8 @@ class DurableForest:
     along : callable or None
         Called without arguments inside the transaction that writes a learning call to the journal:
         what it writes to other tables of ``database`` is on the disk with the call, or neither is.
+    recorded : callable or None
+        Called without arguments when a learning call is in the journal, before it is learned.
     syncs : bool
         Whether calls that learn return once they are on the disk. A caller that sets it to False
         must call ``database.sync()`` before it relies on them, and may learn more meanwhile.
@@ -81,6 +83,7 @@ class DurableForest:
         self.attachments = attachments
         self.note = journal.note
         self.along: Callable[[], None] | None = None
+        self.recorded: Callable[[], None] | None = None
         self.syncs = True
         self.taken_back = taken_back
         self._journal = journal
@@ -395,6 +398,8 @@ class DurableForest:
                     along=self.along,
                     synced=self.syncs,
                 )
+                if self.recorded is not None:
+                    self.recorded()
                 if self._interruptible:
                     interrupts.release()
                     yield [batch]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from boundary_forest.estimators.errors import JournalError
@@ -43,15 +43,28 @@ class GroupLearner:
         Where learned rows are recorded.
     limits : Limits
         What a client may take.
+    committed : callable
+        Called after each commit, before the group is learned, with the outcomes of its jobs that
+        learn nothing.
     """
 
-    def __init__(self, model: ServiceModel, recorder: Recorder, limits: Limits) -> None:
+    def __init__(
+        self,
+        model: ServiceModel,
+        recorder: Recorder,
+        limits: Limits,
+        committed: Callable[[list[Outcome]], None],
+    ) -> None:
         self._model = model
         self._recorder = recorder
         self._limits = limits
+        self._committed = committed
 
     def run(self, jobs: Sequence[Job]) -> list[Outcome]:
-        """Do jobs, of which no two have an id or a key in common; return what became of each."""
+        """Do jobs, of which no two have an id or a key in common; return what became of them.
+
+        Those that were handed to ``committed`` are left out.
+        """
         outcomes: list[Outcome] = []
         preparation, parts = Preparation(self._model, self._limits, jobs), list[Part]()
         for job in jobs:
@@ -100,12 +113,14 @@ class GroupLearner:
 
     def _commit(self, parts: list[Part], preparation: Preparation) -> list[Outcome]:
         model, tables = self._model, self._model.tables
+        kept = [part for part in parts if part.job.kind == KEEP]
+        parts = [part for part in parts if part.job.kind != KEEP]
         learned = [part for part in parts if part.n]
         asks = any(part.job.kind == PREDICT_THEN_LEARN for part in learned)
         first = model.forest.examples_seen
         n = sum(part.n for part in learned)
         changes = Changes(
-            kept=[row for part in parts for row in part.kept],
+            kept=[row for part in kept for row in part.kept],
             labelled=[id for p in parts if p.job.kind == LABEL for id in p.ids],
         )
         scores = model.scores.copied() if learned else model.scores
@@ -123,7 +138,8 @@ class GroupLearner:
             scored = self._count(scores, learned, preparation)
             self._record(changes, parts, responses, scores)
         with model.forest.learning_paused():  # a snapshot comes before or after all of this
-            answers = self._write_and_learn(learned, changes, preparation)
+            done = self._outcomes(kept, self._responses(kept, first))
+            answers = self._write_and_learn(learned, changes, preparation, done)
             if asks:
                 self._give_answers(learned, answers)
                 responses = self._responses(parts, first)
@@ -131,17 +147,30 @@ class GroupLearner:
                 self._answer(parts, responses, scores)
         model.scores = scores
         self._recorder.learned(scored)
+        return self._outcomes(parts, responses)
+
+    @staticmethod
+    def _outcomes(parts: list[Part], responses: list[bytes]) -> list[Outcome]:
         return [(part.job, response) for part, response in zip(parts, responses, strict=True)]
 
     def _write_and_learn(
-        self, learned: list[Part], changes: Changes, preparation: Preparation
+        self,
+        learned: list[Part],
+        changes: Changes,
+        preparation: Preparation,
+        done: list[Outcome],
     ) -> list[dict[str, Any]] | None:
         """Commit, then learn; return answers from before each row was learned, if wanted."""
         model, tables = self._model, self._model.tables
+
+        def committed() -> None:
+            tables.written(changes)
+            self._committed(done)
+
         if not learned:
             with model.forest.database.transaction(synced=False):
                 tables.write(changes)
-            tables.written(changes)
+            committed()
             return None
         written = False
 
@@ -151,6 +180,7 @@ class GroupLearner:
             written = True
 
         model.forest.along = write
+        model.forest.recorded = committed
         try:
             answers = self._learn(learned, preparation)
         except JournalError:
@@ -160,8 +190,7 @@ class GroupLearner:
                 raise LearningFailedError(str(error)) from error
             raise
         finally:
-            model.forest.along = None
-        tables.written(changes)
+            model.forest.along = model.forest.recorded = None
         model.format, model.target_kind = preparation.format, preparation.target_kind
         return answers
 
@@ -245,3 +274,4 @@ class GroupLearner:
         except Exception as error:  # the group is taken back when the process starts again
             raise LearningFailedError(str(error)) from error
         tables.written(changes)
+        self._committed([])

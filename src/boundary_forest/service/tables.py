@@ -7,8 +7,9 @@ things can still go wrong between the commit and the answer:
 
 - The process dies. The journal is learned again at the next start. If the responses were known at
   the commit (``learn``, ``label``), they are in the tables and nothing is left to do. If they are
-  only known after learning (``predict-then-learn``), the group was marked as unanswered: nobody has
-  got an answer, so the whole group is taken back, in the journal and here.
+  only known after learning (``predict-then-learn``), the group was marked as unanswered: nobody who
+  learns has got an answer, so all that it learned is taken back, in the journal and here. Predicted
+  rows that wait need no more than the commit; they stay.
 - Learning fails (no memory). The journal then records how much of the call counts, the process
   ends, and at the next start the group is taken back likewise, because ``examples_seen`` is not
   what the group expected.

@@ -1,6 +1,6 @@
 """The one thread that writes: jobs that arrive while it learns share the next commit.
 
-A second thread waits for the disk and delivers what it has, so that learning goes on meanwhile.
+Another thread waits for the disk, and delivers: see ``syncer.py``.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from boundary_forest.service.model import ServiceModel
 from boundary_forest.service.recorder import Recorder
 from boundary_forest.service.settings import Limits
 from boundary_forest.service.snapshots import Snapshots
+from boundary_forest.service.syncer import Syncer
 
 MOST_ROWS = 4096  # of a group; a longer request is a group of its own
 TICK = 1.0  # seconds between two looks at what has expired
@@ -65,7 +66,6 @@ class Writer:
         self._limits = limits
         self._failed = failed
         self._recorder = recorder
-        self._learner = GroupLearner(model, recorder, limits)
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._held: Job | None = None  # taken from the queue, for the next group
         self._stopping = False
@@ -74,9 +74,8 @@ class Writer:
         self.groups = 0
         self.is_alive = True
         self._loop = asyncio.get_running_loop()
-        self._learned: SimpleQueue[list[Outcome] | None] = SimpleQueue()
-        self._syncer = threading.Thread(target=self._sync, name="syncer", daemon=True)
-        self._syncer.start()
+        self._syncer = Syncer(model.forest.database, self._deliver, self._fail)
+        self._learner = GroupLearner(model, recorder, limits, self._syncer.committed)
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
@@ -97,8 +96,7 @@ class Writer:
         self._stopping = True
         self._jobs.put(None)
         self._thread.join()
-        self._learned.put(None)
-        self._syncer.join()
+        self._syncer.stop()
         if self._saver is not None:
             self._saver.join()
 
@@ -107,40 +105,11 @@ class Writer:
             while True:
                 jobs = self._group()
                 if jobs:
-                    self._learned.put(self._done(jobs))
+                    self._syncer.done(self._done(jobs))
                     self.groups += 1
                 elif self._stopping:
                     return
                 self._keep_house()
-        except Exception as error:
-            self._fail(error)
-
-    def _sync(self) -> None:
-        """Deliver what was learned as soon as the disk has it."""
-        try:
-            while True:
-                outcomes = self._learned.get()
-                more = True
-                while outcomes is not None and more:
-                    try:
-                        following = self._learned.get_nowait()
-                    except Empty:
-                        more = False
-                    else:
-                        if following is None:
-                            self._learned.put(None)
-                            more = False
-                        else:
-                            outcomes += following
-                if outcomes is None:
-                    return
-                try:
-                    self._model.forest.database.sync()
-                except BaseException:
-                    refused = unavailable("the disk could not be written")
-                    self._deliver([(job, refused) for job, _ in outcomes])
-                    raise
-                self._deliver(outcomes)
         except Exception as error:
             self._fail(error)
 
