@@ -13,7 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from boundary_forest.service.errors import ServiceError, unprocessable
-from boundary_forest.service.rows import Rows, checked_rows
+from boundary_forest.service.row_values import checked_rows
+from boundary_forest.service.rows import Rows
 from boundary_forest.service.settings import Limits
 
 JSON = "application/json"

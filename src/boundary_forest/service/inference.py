@@ -20,7 +20,8 @@ from boundary_forest.service.guard import whole_body
 from boundary_forest.service.metrics import Metrics
 from boundary_forest.service.model import ServiceModel
 from boundary_forest.service.reader import Reader, fitted_format, neighbors
-from boundary_forest.service.rows import Rows, VectorFormat, checked_rows
+from boundary_forest.service.row_values import checked_rows
+from boundary_forest.service.rows import Rows, VectorFormat
 from boundary_forest.service.settings import REGRESSION, RETRIEVAL, Limits
 from boundary_forest.service.targets import BOOLEAN, INTEGER
 from boundary_forest.service.tensors import BYTES, InferRequest, read_request, response
