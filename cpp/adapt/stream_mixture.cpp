@@ -1,6 +1,7 @@
 #include "adapt/stream_mixture.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -23,11 +24,19 @@ constexpr double largest_share = 1e6;  // of a linear fit, before shares sum to 
 constexpr double sixteenths_per_nat = 23.083120654223414;  // 16 / ln 2
 constexpr LogWeight least_log = 16 * 64;                   // a weight of 2^-64 is none
 constexpr Arrival recentre_period = 1000;  // arrivals, as sums relative to a far origin cancel
+constexpr Arrival shortest_period = 4;     // between two solutions of a model
+
+std::array<LinearModel, n_models> new_models() {
+  std::array<LinearModel, n_models> models;
+  for (std::size_t m = 0; m < n_models; ++m) models[m].kind = stream_models[m].kind;
+  return models;
+}
 
 }  // namespace
 
 void begin_stream_mixture(const Params& params, StreamMixture& mixture) {
   if (!params.mixes_streams()) return;
+  mixture.models = new_models();
   mixture.n_judged.assign(n_rates, 0.0);
   mixture.losses.assign(n_rates * n_stream_experts, 0.0);
   mixture.rate_losses.assign(n_rates, 0.0);
@@ -80,11 +89,10 @@ void StreamMixture::add_row(std::span<const double> row, std::span<const double>
                             bool votes) {
   const std::uint32_t place = votes ? classes.add(static_cast<std::uint32_t>(label[0])) : 0;
   for (std::size_t m = 0; m < n_models; ++m) {
-    AgingModel& model = models[m];
+    LinearModel& model = models[m];
     if (model.is_stopped()) continue;
-    if (!model.is_kept()) model.begin(row, votes ? std::span<const double>() : label);
+    if (!model.is_kept()) model.begin(row, votes ? std::span<const double>() : label, votes);
     if (!model.is_kept()) continue;
-    model.decay(model_decays[m]);
     if (!votes) {
       model.add_label(row, label.data(), 1.0);
       continue;
@@ -94,29 +102,30 @@ void StreamMixture::add_row(std::span<const double> row, std::span<const double>
   }
 }
 
-// So often that a row costs no more than a few of its squares.
-void StreamMixture::solve(Arrival seen, bool votes) {
+// Not before a thirty-second of the rows is new, as far as they count, nor so often that a row costs more than a
+// few of its squares.
+void StreamMixture::solve(Arrival seen) {
+  if (seen % recentre_period == 0)
+    for (LinearModel& model : models) model.recentre();
+  if (seen % shortest_period != 0 || !models[0].is_kept()) return;
+  const std::size_t D = models[0].n_varied();  // others are as if they were not there
+  const Arrival cheap = D * (D + models[0].n_outputs()) / 256;
   for (std::size_t m = 0; m < n_models; ++m) {
-    AgingModel& model = models[m];
-    if (!model.is_kept()) continue;
-    std::size_t D = 0;  // features that differed; others are as if they were not there
-    for (std::size_t j = 0; j < model.origin.size(); ++j)
-      D += model.products[j * (j + 1) / 2 + j] != 0.0;
-    const Arrival period = std::max<Arrival>(1, D * (D + model.n_outputs()) / 256);
-    if (seen % recentre_period == 0) model.recentre(votes);
-    if (seen % period == 0) model.solve(model_penalties[m]);
+    const Arrival period =
+        std::clamp(std::bit_floor(seen / 32), shortest_period, stream_models[m].longest_period);
+    if (seen % std::max(period, cheap) == 0) models[m].solve();
   }
 }
 
 void StreamMixture::learn(Arrival a, std::span<const double> row, std::span<const double> label,
                           bool votes) {
   add_row(row, label, votes);
-  solve(a + 1, votes);
+  solve(a + 1);
 }
 
 void StreamMixture::learn_again(const Window& window, ElementType type, std::size_t n_features,
                                 std::size_t label_length, bool votes) {
-  models = {};
+  models = new_models();
   std::vector<double> row(n_features);
   for (Arrival a = window.begin(); a < window.end(); ++a) {
     if (window.has(a)) {
@@ -124,15 +133,16 @@ void StreamMixture::learn_again(const Window& window, ElementType type, std::siz
       add_row(row, {window.label(a), label_length}, votes);
       continue;
     }
-    for (std::size_t m = 0; m < n_models; ++m) models[m].decay(model_decays[m]);
+    for (LinearModel& model : models) model.pass_row();
   }
-  for (std::size_t m = 0; m < n_models; ++m) models[m].solve(model_penalties[m]);
+  for (LinearModel& model : models) model.solve();
 }
 
 std::size_t StreamMixture::bytes() const {
   std::size_t n = n_judged.size() + losses.size() + rate_losses.size() + sharpness_losses.size();
-  for (const AgingModel& model : models) n += model.n_numbers();
-  return n * sizeof(double) + 2 * classes.size() * sizeof(std::uint32_t);
+  std::size_t bytes = n * sizeof(double);
+  for (const LinearModel& model : models) bytes += model.bytes();
+  return bytes + 2 * classes.size() * sizeof(std::uint32_t);
 }
 
 std::span<double> StreamRow::begin(const Position& query, std::span<const Leaf> v) {
@@ -180,7 +190,7 @@ void StreamRow::answer_nearest(const StreamExpert& expert, std::span<double> out
     if (std::isfinite(sums_[j])) out[j] = sums_[j] / n;
 }
 
-void StreamRow::answer_linear(const AgingModel& model, std::span<double> out) {
+void StreamRow::answer_linear(const LinearModel& model, std::span<double> out) {
   if (!model.is_solved()) return;
   if (row_.empty()) row_.resize(store_.n_features());
   to_doubles(query_, row_.size(), row_.data());

@@ -15,7 +15,6 @@
 #include <span>
 #include <vector>
 
-#include "adapt/aging_model.hpp"
 #include "adapt/recent_rows.hpp"
 #include "adapt/window.hpp"
 #include "base/types.hpp"
@@ -24,6 +23,7 @@
 #include "store/example_store.hpp"
 #include "vote/calibration.hpp"
 #include "vote/combine.hpp"
+#include "vote/linear_model.hpp"
 #include "vote/local_fit.hpp"
 #include "vote/mixture.hpp"
 
@@ -59,10 +59,17 @@ inline constexpr std::size_t longest_recent = 1000;  // rows that an expert answ
 
 using StreamWeights = std::array<double, n_stream_experts>;
 
-// The linear models that age.
-inline constexpr double model_decays[] = {0.99, 0.999, 0.9999};
-inline constexpr double model_penalties[] = {0.03, 0.003, 0.003};  // times the rows that count
-inline constexpr std::size_t n_models = std::size(model_decays);
+// The linear models, whose rows count for less the older they are.
+struct StreamModel {
+  LinearModel::Kind kind;
+  Arrival longest_period;  // between two solutions
+};
+inline constexpr StreamModel stream_models[] = {
+    {{.penalty = 0.03, .growth = 1.0 / 0.99, .has_products = false}, 4},
+    {{.penalty = 0.003, .growth = 1.0 / 0.999, .has_products = false}, 32},
+    {{.penalty = 0.003, .growth = 1.0 / 0.9999, .has_products = false}, 256},
+};
+inline constexpr std::size_t n_models = std::size(stream_models);
 
 inline constexpr double loss_decays[] = {0.9, 0.99, 0.998};
 inline constexpr std::size_t n_rates = std::size(loss_decays);
@@ -70,7 +77,7 @@ inline constexpr std::size_t n_rates = std::size(loss_decays);
 // What is known after so many arrivals, as it is saved.
 struct StreamMixture {
   ClassOrder classes;
-  std::array<AgingModel, n_models> models;
+  std::array<LinearModel, n_models> models;
   // Decayed sums. None of these if nothing is mixed.
   std::vector<double> n_judged;     // by rate: rows
   std::vector<double> losses;       // rates x experts
@@ -97,13 +104,13 @@ struct StreamMixture {
   void learn_again(const Window& window, ElementType type, std::size_t n_features,
                    std::size_t label_length, bool votes);
   void widen(std::size_t n_features) {
-    for (AgingModel& model : models) model.widen(n_features);
+    for (LinearModel& model : models) model.widen(n_features);
   }
   std::size_t bytes() const;
 
  private:
   void add_row(std::span<const double> row, std::span<const double> label, bool votes);
-  void solve(Arrival seen, bool votes);
+  void solve(Arrival seen);
 };
 
 void begin_stream_mixture(const Params& params, StreamMixture& mixture);
@@ -148,7 +155,7 @@ class StreamRow {
  private:
   std::span<const double> answer(std::size_t k);
   void answer_nearest(const StreamExpert& expert, std::span<double> out);
-  void answer_linear(const AgingModel& model, std::span<double> out);
+  void answer_linear(const LinearModel& model, std::span<double> out);
   void answer_ridge(std::span<double> out);
   std::span<const Arrival> neighbours(const StreamExpert& expert);
   void begin_fit();

@@ -10,61 +10,6 @@ namespace {
 
 bool votes_in(const Params& params) { return params.estimator == Estimator::shepard_vote; }
 
-template <class Part>
-void append(std::vector<double>& all, const Part& part) {
-  all.insert(all.end(), part.begin(), part.end());
-}
-
-// One model, behind those that are there.
-void append_model(const AgingModel& model, MixtureArrays& arrays) {
-  if (!model.is_kept()) return;
-  arrays.linear_sums.push_back(model.n);
-  for (const std::vector<double>* part : {&model.origin, &model.label_origin, &model.sums,
-                                          &model.products, &model.label_sums, &model.cross})
-    append(arrays.linear_sums, *part);
-  const std::size_t D = model.origin.size();
-  for (std::size_t o = 0; o < model.intercepts.size(); ++o) {
-    arrays.linear_model.push_back(model.intercepts[o]);
-    append(arrays.linear_model, std::span(model.coefficients).subspan(o * D, D));
-  }
-}
-
-AgingModel model_of(std::span<const double> sums, std::span<const double> solution, std::size_t D,
-                    std::size_t n_outputs, std::uint64_t seen) {
-  AgingModel model;
-  if (sums.empty()) {
-    require(solution.empty(), "linear_model has no sums");
-    return model;
-  }
-  require(D <= LinearModel::most_features, "linear_sums has too many features");
-  const std::size_t fixed = 1 + 2 * D + D * (D + 1) / 2;
-  const std::size_t size = sums.size();
-  require(size >= fixed && (size - fixed) % (D + 2) == 0, "linear_sums has the wrong size");
-  const std::size_t outputs = (size - fixed) / (D + 2);
-  model.n = sums[0];
-  require(model.n >= 0.0 && model.n <= static_cast<double>(seen),
-          "linear_sums has an invalid number of rows");
-  require(outputs == n_outputs || (model.n == 0.0 && outputs < n_outputs),
-          "linear_sums does not match the labels");
-  NumberReader reader(sums.subspan(1));
-  model.origin = reader.next(D);
-  model.label_origin = reader.next(outputs);
-  model.sums = reader.next(D);
-  model.products = reader.next(D * (D + 1) / 2);
-  model.label_sums = reader.next(outputs);
-  model.cross = reader.next(outputs * D);
-  require(solution.size() % (D + 1) == 0 && solution.size() / (D + 1) <= outputs,
-          "linear_model has the wrong size");
-  for (const double x : solution)
-    require(std::isfinite(x), "linear_model has a number that is not finite");
-  NumberReader solved(solution);
-  while (solved.n_left() > 0) {
-    append(model.intercepts, solved.next(1));
-    append(model.coefficients, solved.next(D));
-  }
-  return model;
-}
-
 }  // namespace
 
 MixtureArrays arrays_of(const StreamMixture& mixture, const Params& params) {
@@ -77,8 +22,8 @@ MixtureArrays arrays_of(const StreamMixture& mixture, const Params& params) {
        {&mixture.n_judged, &mixture.rate_losses, &mixture.losses, &mixture.sharpness_losses})
     arrays.trial.insert(arrays.trial.end(), part->begin(), part->end());
   arrays.classes.assign(mixture.classes.codes().begin(), mixture.classes.codes().end());
-  for (const AgingModel& model : mixture.models) {
-    arrays.trial.push_back(static_cast<double>(model.intercepts.size()));
+  for (const LinearModel& model : mixture.models) {
+    arrays.trial.push_back(static_cast<double>(model.n_solved()));
     append_model(model, arrays);
   }
   return arrays;
@@ -116,9 +61,10 @@ StreamMixture stream_mixture_of(const MixtureArrays& arrays, const Params& param
                 n_solved == std::floor(n_solved),
             "linear_model has the wrong size");
     const std::size_t length = static_cast<std::size_t>(n_solved) * (params.n_features + 1);
-    mixture.models[m] = model_of(std::span(arrays.linear_sums).subspan(m * size, size),
-                                 std::span(arrays.linear_model).subspan(begin, length),
-                                 params.n_features, n_outputs, seen);
+    mixture.models[m] =
+        linear_of(std::span(arrays.linear_sums).subspan(m * size, size),
+                  std::span(arrays.linear_model).subspan(begin, length), stream_models[m].kind,
+                  params.n_features, n_outputs, votes, seen);
     begin += length;
   }
   require(begin == arrays.linear_model.size(), "linear_model has the wrong size");

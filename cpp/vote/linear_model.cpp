@@ -1,6 +1,7 @@
 #include "vote/linear_model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -22,7 +23,8 @@ double product(const LinearSums& sums, std::size_t t, std::size_t u) {
 }
 
 // Ridge regression on the terms at these places; no outputs if there is none.
-LinearFit fitted(const LinearSums& sums, double n, std::span<const std::size_t> places) {
+LinearFit fitted(const LinearSums& sums, double n, double penalty,
+                 std::span<const std::size_t> places) {
   const std::size_t D = places.size();
   const std::size_t T = sums.sums.size();
   std::vector<double> mean(D);
@@ -37,8 +39,7 @@ LinearFit fitted(const LinearSums& sums, double n, std::span<const std::size_t> 
   for (std::size_t j = 0; j < D; ++j)
     for (std::size_t k = 0; k <= j; ++k) {
       const double covariance = product(sums, places[j], places[k]) / n - mean[j] * mean[k];
-      system[k * D + j] =
-          covariance * scale[j] * scale[k] + (j == k ? LinearModel::linear_penalty : 0.0);
+      system[k * D + j] = covariance * scale[j] * scale[k] + (j == k ? penalty : 0.0);
     }
   LinearFit fit;
   if (!cholesky(system.data(), D)) return fit;
@@ -94,6 +95,7 @@ void shift_fits(LinearModel::Fits& fits, const Terms& terms, std::span<const dou
   for (std::size_t o = 0; o < fits.linear.intercepts.size(); ++o) {
     fits.linear.intercepts[o] +=
         lane_dot(fits.linear.coefficients.data() + o * D, of_features.data(), D);
+    if (fits.quadratic.intercepts.empty()) continue;
     double* c = fits.quadratic.coefficients.data() + o * terms.size();
     double& intercept = fits.quadratic.intercepts[o];
     for (std::size_t f = 0; f < D; ++f) intercept += c[terms.feature(f)] * of_features[f];
@@ -121,7 +123,7 @@ void Terms::expand(const double* features, double* out) const {
 }
 
 std::size_t LinearModel::bytes() const {
-  std::size_t n = waiting.size() + waiting_labels.size();
+  std::size_t n = waiting.size() + waiting_counts.size() + waiting_labels.size();
   if (is_kept())
     for (const std::vector<double>* part : {&sums->origin, &sums->label_origin, &sums->sums,
                                             &sums->products, &sums->label_sums, &sums->cross})
@@ -136,7 +138,7 @@ void LinearModel::begin(std::span<const double> row, std::span<const double> lab
   const std::size_t D = row.size();
   if (D > most_features || label.size() > most_outputs) return;
   this->votes = votes;
-  terms = Terms(D);
+  terms = kind.has_products ? Terms(D) : Terms(D, 0);
   LinearSums first;
   first.origin.assign(row.begin(), row.end());
   first.sums.assign(terms.size(), 0.0);
@@ -176,10 +178,39 @@ void LinearModel::add_class(std::span<const double> row, std::size_t output, dou
 void LinearModel::add_row(std::span<const double> row, std::span<const double> label, double sign) {
   if (sign < 0.0) settle();
   is_current = false;
-  n += sign;
+  pass_row();
+  n += sign * unit;
   for (std::size_t j = 0; j < row.size(); ++j) waiting.push_back(row[j] - sums->origin[j]);
+  waiting_counts.push_back(unit);
   waiting_labels.insert(waiting_labels.end(), label.begin(), label.end());
   if (sign < 0.0 || waiting.size() >= most_waiting * row.size()) settle(sign);
+}
+
+// Powers of two change no digit. What has all but vanished is 0, or numbers would become subnormal, and slow.
+void LinearModel::pass_row() {
+  constexpr double vanished = 1e-200;
+  if (!is_kept()) return;
+  unit *= kind.growth;
+  if (unit < most_unit) return;
+  settle();
+  unit /= most_unit;
+  n /= most_unit;
+  LinearSums less = *sums;
+  for (std::vector<double>* part : {&less.sums, &less.products, &less.label_sums, &less.cross})
+    for (double& x : *part) x = std::fabs(x) < vanished ? 0.0 : x / most_unit;
+  sums = std::make_shared<const LinearSums>(std::move(less));
+}
+
+std::size_t LinearModel::n_varied() const {
+  const std::size_t D = terms.n_features;
+  std::size_t n_varied = 0;
+  for (std::size_t f = 0; f < D; ++f) {
+    bool varied = product(*sums, terms.feature(f), terms.feature(f)) != 0.0;
+    for (std::size_t i = 0; !varied && i < waiting_counts.size(); ++i)
+      varied = waiting_counts[i] * waiting[i * D + f] * waiting[i * D + f] != 0.0;
+    n_varied += varied;
+  }
+  return n_varied;
 }
 
 // Element by element in order of the rows; four rows at a time, so that an element is read and written once
@@ -187,11 +218,12 @@ void LinearModel::add_row(std::span<const double> row, std::span<const double> l
 void LinearModel::add_waiting(LinearSums& to, double sign) const {
   const std::size_t D = terms.n_features;
   const std::size_t T = terms.size();
-  const std::size_t n_rows = waiting.size() / D;
+  const std::size_t n_rows = waiting_counts.size();
+  const auto count = [&](std::size_t i) { return sign * waiting_counts[i]; };
   std::vector<double> rows(n_rows * T);
   for (std::size_t i = 0; i < n_rows; ++i) {
     terms.expand(waiting.data() + i * D, rows.data() + i * T);
-    add_multiple(to.sums.data(), sign, rows.data() + i * T, T);
+    add_multiple(to.sums.data(), count(i), rows.data() + i * T, T);
   }
   std::size_t i = 0;
   for (; i + 4 <= n_rows; i += 4) {
@@ -201,7 +233,8 @@ void LinearModel::add_waiting(LinearSums& to, double sign) const {
     const double* __restrict d = c + T;
     double* __restrict p = to.products.data();
     for (std::size_t j = 0; j < T; p += ++j) {
-      const double aj = sign * a[j], bj = sign * b[j], cj = sign * c[j], dj = sign * d[j];
+      const double aj = count(i) * a[j], bj = count(i + 1) * b[j];
+      const double cj = count(i + 2) * c[j], dj = count(i + 3) * d[j];
       for (std::size_t k = 0; k <= j; ++k)
         p[k] = (((p[k] + aj * a[k]) + bj * b[k]) + cj * c[k]) + dj * d[k];
     }
@@ -209,14 +242,14 @@ void LinearModel::add_waiting(LinearSums& to, double sign) const {
   for (; i < n_rows; ++i) {
     const double* row = rows.data() + i * T;
     double* of_j = to.products.data();
-    for (std::size_t j = 0; j < T; of_j += ++j) add_multiple(of_j, sign * row[j], row, j + 1);
+    for (std::size_t j = 0; j < T; of_j += ++j) add_multiple(of_j, count(i) * row[j], row, j + 1);
   }
   const std::size_t length = waiting_labels.size() / n_rows;
   for (i = 0; i < n_rows; ++i)
     for (std::size_t l = 0; l < length; ++l) {
       const double label = waiting_labels[i * length + l];
       const std::size_t o = votes ? static_cast<std::size_t>(label) : l;
-      const double y = votes ? sign : sign * label;
+      const double y = votes ? count(i) : count(i) * label;
       to.label_sums[o] += y;
       add_multiple(to.cross.data() + o * T, y, rows.data() + i * T, T);
     }
@@ -228,6 +261,7 @@ void LinearModel::settle(double sign) {
   add_waiting(more, sign);
   sums = std::make_shared<const LinearSums>(std::move(more));
   waiting.clear();
+  waiting_counts.clear();
   waiting_labels.clear();
 }
 
@@ -238,9 +272,10 @@ LinearSums LinearModel::all_sums() const {
 }
 
 void LinearModel::recentre() {
-  if (!is_kept() || !(n >= 1.0)) return;
+  if (!is_kept() || !(n >= unit)) return;
   LinearSums moved = all_sums();
   waiting.clear();
+  waiting_counts.clear();
   waiting_labels.clear();
   const std::size_t D = terms.n_features;
   const std::size_t T = terms.size();
@@ -270,7 +305,7 @@ void LinearModel::recentre() {
 void LinearModel::widen(std::size_t n_features) {
   if (!is_kept()) return;
   if (n_features > most_features) {
-    *this = LinearModel{};
+    *this = LinearModel{.kind = kind};
     return;
   }
   settle();
@@ -302,17 +337,20 @@ void LinearModel::solve() {
   if (is_current) return;
   is_current = true;
   fits = nullptr;
-  if (!is_kept() || !(n >= 2.0)) return;
-  recentre();
+  if (!is_kept() || !(n >= 2.0 * unit)) return;
+  if (kind.has_products)
+    recentre();
+  else
+    settle();
   const std::size_t D = terms.n_features;
   const std::size_t T = terms.size();
   std::vector<std::size_t> places(T);
   for (std::size_t f = 0; f < D; ++f) places[f] = terms.feature(f);
-  Fits solved{fitted(*sums, n, std::span(places).first(D)), {}};
+  Fits solved{fitted(*sums, n, kind.penalty, std::span(places).first(D)), {}};
   if (solved.linear.intercepts.empty()) return;
   std::iota(places.begin(), places.end(), std::size_t{0});
-  solved.quadratic = fitted(*sums, n, places);
-  if (solved.quadratic.intercepts.empty()) {  // squares are too large, or nearly dependent
+  if (kind.has_products) solved.quadratic = fitted(*sums, n, kind.penalty, places);
+  if (kind.has_products && solved.quadratic.intercepts.empty()) {  // squares are too large, or nearly dependent
     solved.quadratic.intercepts = solved.linear.intercepts;
     solved.quadratic.coefficients.assign(n_outputs() * T, 0.0);
     for (std::size_t o = 0; o < n_outputs(); ++o)
@@ -335,20 +373,23 @@ double LinearModel::score(const double* expanded, std::size_t output) const {
   return fit.intercepts[output] + lane_dot(fit.coefficients.data() + output * T, expanded, T);
 }
 
-void LinearModel::answer(std::span<const double> row, std::vector<double>& linear,
-                         std::vector<double>& quadratic) const {
+void LinearModel::answer(std::span<const double> row, std::vector<double>& linear) const {
   const std::size_t D = terms.n_features;
-  std::vector<double> relative(D);
-  std::vector<double> expanded(terms.size());
+  std::array<double, most_features> relative;
   for (std::size_t j = 0; j < D; ++j) relative[j] = row[j] - sums->origin[j];
-  terms.expand(relative.data(), expanded.data());
   linear.resize(n_solved());
-  quadratic.resize(n_solved());
-  for (std::size_t o = 0; o < n_solved(); ++o) {
+  for (std::size_t o = 0; o < n_solved(); ++o)
     linear[o] = fits->linear.intercepts[o] +
                 lane_dot(fits->linear.coefficients.data() + o * D, relative.data(), D);
-    quadratic[o] = score(expanded.data(), o);
-  }
+}
+
+void LinearModel::answer(std::span<const double> row, std::vector<double>& linear,
+                         std::vector<double>& quadratic) const {
+  answer(row, linear);
+  std::vector<double> expanded(terms.size());
+  expand(row, expanded.data());
+  quadratic.resize(n_solved());
+  for (std::size_t o = 0; o < n_solved(); ++o) quadratic[o] = score(expanded.data(), o);
 }
 
 }  // namespace boundary_forest

@@ -1,7 +1,9 @@
 // Two models over all rows, from one set of sums that every row is added to: ridge regressions on standardised
-// terms, whose penalty is 0.003 of the rows. The terms of the linear model are the features; the quadratic one
-// has products of two features in addition, as far as there is room. Both are solved at decisions; between
-// them the solutions stay.
+// terms. The terms of the linear model are the features; the quadratic one has products of two features in
+// addition, as far as there is room. Both are solved at decisions; between them the solutions stay.
+//
+// The models of a stream are linear alone, and their rows count for less the older they are. Nothing is
+// multiplied for that: every row counts for more than the one before.
 //
 // Features are taken relative to an origin: the first row, then the mean, to which it is moved before each
 // solution, so that large offsets do not cancel and squares tell something else than the features. Outputs are
@@ -71,22 +73,34 @@ struct LinearFit {
 struct LinearModel {
   static constexpr std::size_t most_features = 200;  // beyond, there is no model
   static constexpr std::size_t most_outputs = 100;   // nor from then on
-  static constexpr double linear_penalty = 0.003;    // times the rows
   static constexpr double least_digits = 1e-9;  // a smaller share of the squares is rounding alone
   static constexpr std::size_t most_waiting = 32;
+  static constexpr double least_unit = 0.5;
+  static constexpr double most_unit = 0x1p32;  // then all that is added up is divided by it
 
   struct Fits {
     LinearFit linear;
     LinearFit quadratic;
   };
 
+  // How it is made, which is not state.
+  struct Kind {
+    double penalty = 0.003;  // times the rows
+    double growth = 1.0;     // how much more a row counts than the one before
+    bool has_products = true;
+  };
+
+  Kind kind;
   bool votes = false;  // labels are classes
-  double n = 0.0;      // rows
+  double n = 0.0;      // rows, as often as they count
+  double unit = 1.0;   // how often the last one counts
   Terms terms;
   std::shared_ptr<const LinearSums> sums;  // none: no row has come, or there is no model
   std::shared_ptr<const Fits> fits;        // none: they were never solved
-  // Rows that are not in the sums yet, relative to the origin, and their labels (numbers, or an output).
+  // Rows that are not in the sums yet, relative to the origin, how often they count, and their labels (numbers,
+  // or an output).
   std::vector<double> waiting;
+  std::vector<double> waiting_counts;
   std::vector<double> waiting_labels;
   bool is_current =
       false;  // no row has come since they were solved; not state: solving again is the same
@@ -95,6 +109,8 @@ struct LinearModel {
   bool is_solved() const { return fits != nullptr; }
   std::size_t n_outputs() const { return is_kept() ? sums->label_sums.size() : 0; }
   std::size_t n_solved() const { return is_solved() ? fits->linear.intercepts.size() : 0; }
+  // Features that were not the same in all rows.
+  std::size_t n_varied() const;
   std::size_t bytes() const;
 
   // The first row.
@@ -112,9 +128,13 @@ struct LinearModel {
   // Further features, which were 0 in all rows; if they are too many, there is no model any more.
   void widen(std::size_t n_features);
 
-  // Around the mean of all rows.
+  // A row that is not known any more, as far as it makes those before count for less.
+  void pass_row();
+
+  // With products, around the mean of all rows.
   void solve();
   // The answers for each output that was there when they were solved.
+  void answer(std::span<const double> row, std::vector<double>& linear) const;
   void answer(std::span<const double> row, std::vector<double>& linear,
               std::vector<double>& quadratic) const;
   // The terms of a row.

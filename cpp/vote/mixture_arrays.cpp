@@ -1,6 +1,7 @@
 #include "vote/mixture_arrays.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -10,10 +11,7 @@
 namespace boundary_forest {
 namespace {
 
-template <class Part>
-void append(std::vector<double>& all, const Part& part) {
-  all.insert(all.end(), part.begin(), part.end());
-}
+constexpr std::size_t n_counts_of_sums = 3;  // before the origin
 
 void check_weights(std::span<const double> weights) {
   std::size_t n_active = 0;
@@ -27,33 +25,59 @@ void check_weights(std::span<const double> weights) {
           "mixture_weights has no mixture");
 }
 
-LinearModel linear_of(const MixtureArrays& arrays, std::size_t D, std::size_t n_outputs, bool votes,
+}  // namespace
+
+void append_model(const LinearModel& model, MixtureArrays& arrays) {
+  if (!model.is_kept()) return;
+  const LinearSums sums = model.all_sums();
+  append(arrays.linear_sums,
+         std::array{model.n, model.unit, static_cast<double>(model.terms.n_products)});
+  for (const std::vector<double>* part : {&sums.origin, &sums.label_origin, &sums.sums,
+                                          &sums.products, &sums.label_sums, &sums.cross})
+    append(arrays.linear_sums, *part);
+  for (std::size_t o = 0; o < model.n_solved(); ++o)
+    for (const LinearFit* fit : {&model.fits->linear, &model.fits->quadratic}) {
+      if (fit->intercepts.empty()) continue;
+      arrays.linear_model.push_back(fit->intercepts[o]);
+      append(arrays.linear_model,
+             std::span(fit->coefficients).subspan(o * fit->n_terms(), fit->n_terms()));
+    }
+}
+
+LinearModel linear_of(std::span<const double> saved_sums, std::span<const double> saved_fits,
+                      LinearModel::Kind kind, std::size_t D, std::size_t n_outputs, bool votes,
                       std::uint64_t seen) {
-  LinearModel linear;
-  if (arrays.linear_sums.empty()) {
-    require(arrays.linear_model.empty(), "linear_model has no sums");
+  LinearModel linear{.kind = kind};
+  if (saved_sums.empty()) {
+    require(saved_fits.empty(), "linear_model has no sums");
     return linear;
   }
   require(D <= LinearModel::most_features, "linear_sums has too many features");
-  require(arrays.linear_sums.size() >= 2, "linear_sums has the wrong size");
-  const double n_products = arrays.linear_sums[1];
+  require(saved_sums.size() >= n_counts_of_sums, "linear_sums has the wrong size");
+  linear.n = saved_sums[0];
+  linear.unit = saved_sums[1];
+  const double n_products = saved_sums[2];
+  const std::size_t most_products =
+      kind.has_products ? std::min(Terms::all_products(D), Terms::most) : 0;
   require(n_products >= 0.0 && n_products == std::floor(n_products) &&
-              n_products <= static_cast<double>(std::min(Terms::all_products(D), Terms::most)),
+              n_products <= static_cast<double>(most_products),
           "linear_sums has an invalid number of products");
   linear.votes = votes;
   linear.terms = Terms(D, static_cast<std::size_t>(n_products));
   const std::size_t T = linear.terms.size();
-  const std::size_t fixed = 2 + D + T + T * (T + 1) / 2;
-  const std::size_t size = arrays.linear_sums.size();
+  const std::size_t fixed = n_counts_of_sums + D + T + T * (T + 1) / 2;
+  const std::size_t size = saved_sums.size();
   require(size >= fixed && (size - fixed) % (T + 2) == 0, "linear_sums has the wrong size");
   const std::size_t outputs = (size - fixed) / (T + 2);
-  linear.n = arrays.linear_sums[0];
-  require(
-      linear.n >= 0.0 && linear.n <= static_cast<double>(seen) && linear.n == std::floor(linear.n),
-      "linear_sums has an invalid number of rows");
+  const bool is_plain = kind.growth == 1.0;
+  require(std::isfinite(linear.unit) && linear.unit >= LinearModel::least_unit &&
+              linear.unit < LinearModel::most_unit && (linear.unit == 1.0 || !is_plain) &&
+              linear.n >= 0.0 && linear.n <= static_cast<double>(seen) * linear.unit &&
+              (linear.n == std::floor(linear.n) || !is_plain),
+          "linear_sums has an invalid number of rows");
   require(outputs == n_outputs || (linear.n == 0.0 && outputs < n_outputs),
           "linear_sums does not match the labels");
-  NumberReader reader(std::span(arrays.linear_sums).subspan(2));
+  NumberReader reader(saved_sums.subspan(n_counts_of_sums));
   LinearSums sums;
   sums.origin = reader.next(D);
   sums.label_origin = reader.next(outputs);
@@ -62,24 +86,23 @@ LinearModel linear_of(const MixtureArrays& arrays, std::size_t D, std::size_t n_
   sums.label_sums = reader.next(outputs);
   sums.cross = reader.next(outputs * T);
   linear.sums = std::make_shared<const LinearSums>(std::move(sums));
-  const std::size_t n_solved = arrays.linear_model.size() / (D + T + 2);
-  require(arrays.linear_model.size() % (D + T + 2) == 0 && n_solved <= outputs,
+  const std::size_t per_output = D + 1 + (kind.has_products ? T + 1 : 0);
+  require(saved_fits.size() % per_output == 0 && saved_fits.size() / per_output <= outputs,
           "linear_model has the wrong size");
-  for (const double x : arrays.linear_model)
+  for (const double x : saved_fits)
     require(std::isfinite(x), "linear_model has a number that is not finite");
   LinearModel::Fits fits;
-  NumberReader model(arrays.linear_model);
+  NumberReader model(saved_fits);
   while (model.n_left() > 0) {
     append(fits.linear.intercepts, model.next(1));
     append(fits.linear.coefficients, model.next(D));
+    if (!kind.has_products) continue;
     append(fits.quadratic.intercepts, model.next(1));
     append(fits.quadratic.coefficients, model.next(T));
   }
-  if (n_solved > 0) linear.fits = std::make_shared<const LinearModel::Fits>(std::move(fits));
+  if (!saved_fits.empty()) linear.fits = std::make_shared<const LinearModel::Fits>(std::move(fits));
   return linear;
 }
-
-}  // namespace
 
 ClassOrder class_order_of(const MixtureArrays& arrays, bool votes, std::uint32_t n_classes) {
   ClassOrder classes;
@@ -102,23 +125,7 @@ MixtureArrays arrays_of(const MixtureState& mixture) {
   append(arrays.trial, mixture.products);
   append(arrays.trial, mixture.losses);
   arrays.classes.assign(mixture.classes.codes().begin(), mixture.classes.codes().end());
-  const LinearModel& linear = mixture.linear;
-  if (!linear.is_kept()) return arrays;
-  const LinearSums sums = linear.all_sums();
-  arrays.linear_sums = {linear.n, static_cast<double>(linear.terms.n_products)};
-  for (const std::vector<double>* part : {&sums.origin, &sums.label_origin, &sums.sums,
-                                          &sums.products, &sums.label_sums, &sums.cross})
-    append(arrays.linear_sums, *part);
-  if (!linear.is_solved()) return arrays;
-  const auto put = [&](const LinearFit& fit, std::size_t o) {
-    arrays.linear_model.push_back(fit.intercepts[o]);
-    append(arrays.linear_model,
-           std::span(fit.coefficients).subspan(o * fit.n_terms(), fit.n_terms()));
-  };
-  for (std::size_t o = 0; o < linear.n_solved(); ++o) {
-    put(linear.fits->linear, o);
-    put(linear.fits->quadratic, o);
-  }
+  append_model(mixture.linear, arrays);
   return arrays;
 }
 
@@ -155,7 +162,7 @@ MixtureState mixture_of(const MixtureArrays& arrays, const Params& params, std::
   mixture.products = trial.next(mixture.products.size());
   mixture.losses = trial.next(mixture.losses.size());
   mixture.classes = class_order_of(arrays, votes, n_classes);
-  mixture.linear = linear_of(arrays, params.n_features,
+  mixture.linear = linear_of(arrays.linear_sums, arrays.linear_model, {}, params.n_features,
                              votes ? mixture.classes.size() : params.label_length, votes, seen);
   require(!mixture.weighs_models() || mixture.linear.is_solved(),
           "mixture_weights has a linear model that was not saved");

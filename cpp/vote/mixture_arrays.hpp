@@ -14,11 +14,11 @@ struct MixtureArrays {
   std::vector<double> weights;         // of the experts, then the sharpness; none: nothing is mixed
   std::vector<double> trial;           // rows judged, is_calibrating, units, products, losses
   std::vector<std::uint32_t> classes;  // codes in order of their first example
-  // n, number of products of features among the terms, origin, origin of labels, sums, products, sums of labels,
-  // cross products: see LinearSums. None if
-  // there is no model.
+  // n, unit, number of products of features among the terms, origin, origin of labels, sums, products, sums of
+  // labels, cross products: see LinearSums. None if there is no model.
   std::vector<double> linear_sums;
-  // For each output the intercept and coefficients of the linear fit, then those of the quadratic one.
+  // For each output the intercept and coefficients of the linear fit, then those of the quadratic one, if there
+  // is one.
   std::vector<double> linear_model;
 };
 
@@ -38,7 +38,18 @@ class NumberReader {
   std::span<const double> left_;
 };
 
-// Throws as mixture_of does.
+template <class Part>
+void append(std::vector<double>& all, const Part& part) {
+  all.insert(all.end(), part.begin(), part.end());
+}
+
+// One model, behind those that are there.
+void append_model(const LinearModel& model, MixtureArrays& arrays);
+
+// These throw as mixture_of does.
+LinearModel linear_of(std::span<const double> saved_sums, std::span<const double> saved_fits,
+                      LinearModel::Kind kind, std::size_t D, std::size_t n_outputs, bool votes,
+                      std::uint64_t seen);
 ClassOrder class_order_of(const MixtureArrays& arrays, bool votes, std::uint32_t n_classes);
 
 MixtureArrays arrays_of(const MixtureState& mixture);

@@ -181,8 +181,8 @@ def longest_mixture(n_features: int, label_length: int) -> dict[str, int]:
         "mixture_weights": n + 1,
         "mixture_trial": n * (n + 3) + label_length + 100,
         "linear_sums": max(
-            (terms + 2) * (terms + outputs + 2),
-            N_STREAM_MODELS * (n_features + 2) * (n_features + outputs + 2),
+            (terms + 3) * (terms + outputs + 2),
+            N_STREAM_MODELS * (n_features + 3) * (n_features + outputs + 2),
         ),
         "linear_model": max(
             (n_features + terms + 2) * outputs, N_STREAM_MODELS * (n_features + 1) * outputs

@@ -44,6 +44,7 @@ ADDED_SHARE = 0.003
 SHARPNESSES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24)
 MOST_FEATURES, MOST_OUTPUTS, MOST_TERMS = 200, 100, 300
 LINEAR_PENALTY, LEAST_DIGITS = 0.003, 1e-9
+MOST_UNIT, VANISHED = 2.0**32, 1e-200
 
 
 # --- matrices -------------------------------------------------------------------------------------
@@ -167,10 +168,16 @@ class LocalFit:
 
 
 class LinearModel:
-    """Ridge regressions on the features, and on these and the first products of two of them."""
+    """Ridge regressions on the features, and on these and the first products of two of them.
 
-    def __init__(self) -> None:
-        self.n = 0.0
+    Every row counts ``growth`` times as much as the one before.
+    """
+
+    def __init__(
+        self, penalty: float = LINEAR_PENALTY, growth: float = 1.0, has_products: bool = True
+    ) -> None:
+        self.penalty, self.growth, self.has_products = penalty, growth, has_products
+        self.n, self.unit = 0.0, 1.0
         self.origin: Any = None  # a row, from the first on
         self.fits: list[tuple[Row, Any]] = []  # linear, quadratic: intercepts, outputs x terms
 
@@ -187,7 +194,7 @@ class LinearModel:
         if D > MOST_FEATURES or len(label) > MOST_OUTPUTS:
             return
         # By i: feature i, then its products with j <= i, as far as there is room for products.
-        room = max(MOST_TERMS - D, 0)
+        room = max(MOST_TERMS - D, 0) if self.has_products else 0
         order = [(i, j) for i in range(D) for j in range(-1, i + 1) if i * (i + 1) // 2 + j < room]
         order += [(i, -1) for i in range(D) if (i, -1) not in order]
         self.features = [t for t, (_, j) in enumerate(order) if j < 0]
@@ -221,13 +228,34 @@ class LinearModel:
 
     def add(self, row: Row, label: Row, sign: float) -> None:
         """``label`` is relative to ``label_origin``; for a class it is 1 in one place."""
-        x = self.terms(row)
-        self.n += sign
-        self.sums = self.sums + sign * x
-        self.products = self.products + np.outer(sign * x, x)
-        self.label_sums = self.label_sums + sign * label
+        self.pass_row()
+        x, count = self.terms(row), sign * self.unit
+        self.n += count
+        self.sums = self.sums + count * x
+        self.products = self.products + np.outer(count * x, x)
+        self.label_sums = self.label_sums + count * label
         for o in np.flatnonzero(label):
-            self.cross[o] = self.cross[o] + sign * label[o] * x
+            self.cross[o] = self.cross[o] + count * label[o] * x
+
+    def pass_row(self) -> None:
+        """Let the rows so far count for less, relative to those to come."""
+        if not self.is_kept:
+            return
+        self.unit *= self.growth
+        if self.unit < MOST_UNIT:
+            return
+        self.unit, self.n = self.unit / MOST_UNIT, self.n / MOST_UNIT
+
+        def less(part: Any) -> Any:
+            return np.where(np.abs(part) < VANISHED, 0.0, part / MOST_UNIT)
+
+        self.sums, self.products = less(self.sums), less(self.products)
+        self.label_sums, self.cross = less(self.label_sums), less(self.cross)
+
+    @property
+    def n_varied(self) -> int:
+        """Features that were not the same in all rows."""
+        return int((np.diag(self.products)[self.features] != 0).sum())
 
     def shift_terms(self, at: Any, shift: Row, constant: Any) -> None:
         """What the rows ``at``, one per term, become when the origin moves; in place."""
@@ -238,7 +266,7 @@ class LinearModel:
             at[i] = at[i] - shift[i] * constant
 
     def recentre(self, votes: bool) -> None:
-        if not self.is_kept or not self.n >= 1:
+        if not self.is_kept or not self.n >= self.unit:
             return
         shift = np.zeros(len(self.sums))
         shift[self.features] = self.sums[self.features] / self.n
@@ -260,8 +288,12 @@ class LinearModel:
 
     def shift_fits(self, shift: Row) -> None:
         """The answers stay as they are."""
-        (linear, slopes), (intercepts, coefficients) = self.fits
+        linear, slopes = self.fits[0]
         linear = linear + np.array([dot(c, shift[self.features]) for c in slopes])
+        if not self.has_products:
+            self.fits = [(linear, slopes)]
+            return
+        intercepts, coefficients = self.fits[1]
         C = coefficients.copy()
         for i in self.features:
             intercepts = intercepts + C[:, i] * shift[i]
@@ -273,11 +305,15 @@ class LinearModel:
 
     def solve(self, votes: bool) -> None:
         self.fits = []
-        if not self.is_kept or not self.n >= 2:
+        if not self.is_kept or not self.n >= 2 * self.unit:
             return
-        self.recentre(votes)
+        if self.has_products:
+            self.recentre(votes)
         linear = self.fitted(self.features)
         if linear is None:
+            return
+        if not self.has_products:
+            self.fits = [linear]
             return
         padded = np.zeros((len(linear[1]), len(self.sums)))
         padded[:, self.features] = linear[1]
@@ -294,7 +330,7 @@ class LinearModel:
             system = covariances * scale[:, None] * scale[None]
             # The engine takes element (j, k <= j) times the scale of j first.
             system = np.tril(system) + np.tril(system, -1).T
-            U = cholesky(system + np.diag(np.full(len(mean), LINEAR_PENALTY)))
+            U = cholesky(system + np.diag(np.full(len(mean), self.penalty)))
             if U is None:
                 return None
             coefficients, intercepts = [], []
@@ -314,7 +350,7 @@ class LinearModel:
         x = self.terms(row)
         return [
             intercepts + np.array([dot(c, z) for c in coefficients])
-            for (intercepts, coefficients), z in zip(self.fits, (x[self.features], x), strict=True)
+            for (intercepts, coefficients), z in zip(self.fits, (x[self.features], x), strict=False)
         ]
 
 

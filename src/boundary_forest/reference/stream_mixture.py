@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from boundary_forest.reference.aging_model import AgingModel
 from boundary_forest.reference.metrics import Distances, added
 from boundary_forest.reference.mixture import (
     ADDED_SHARE,
@@ -22,6 +21,7 @@ from boundary_forest.reference.mixture import (
     LOCAL_SLACK,
     MOST_ACTIVE,
     SHARPNESSES,
+    LinearModel,
     LocalFit,
     distinct,
     log2,
@@ -44,8 +44,8 @@ EXPERTS = [
 NEAREST = {1: (64, 5), 2: (1000, 15)}  # rows and neighbours
 LINEAR = {3: 0, 4: 1, 5: 2}  # which model
 RIDGE = 6
-MODEL_DECAYS = (0.99, 0.999, 0.9999)
-MODEL_PENALTIES = (0.03, 0.003, 0.003)
+MODELS = ((0.03, 0.99, 4), (0.003, 0.999, 32), (0.003, 0.9999, 256))  # penalty, decay, period
+SHORTEST_PERIOD = 4
 LOSS_DECAYS = (0.9, 0.99, 0.998)
 RATE_DECAY, SHARPNESS_DECAY = 0.995, 0.998
 ROWS_TO_CALIBRATE = 90.0
@@ -56,6 +56,10 @@ LEAST_LOG = 16 * 64
 RECENTRE_PERIOD = 1000
 
 
+def new_models() -> list[LinearModel]:
+    return [LinearModel(penalty, 1.0 / decay, False) for penalty, decay, _ in MODELS]
+
+
 class StreamMixture:
     """``votes``: labels are classes, each a code; otherwise vectors of ``n_outputs`` numbers."""
 
@@ -63,7 +67,7 @@ class StreamMixture:
         self.votes, self.n_outputs = votes, n_outputs
         self.is_sorted = False  # rows come sorted by class
         self.classes: list[int] = []  # codes, in order of their first example
-        self.models = [AgingModel() for _ in MODEL_DECAYS]
+        self.models = new_models()
         self.n_judged = [0.0] * len(LOSS_DECAYS)
         self.rate_losses = [0.0] * len(LOSS_DECAYS)
         self.losses = [[0.0] * len(EXPERTS) for _ in LOSS_DECAYS]
@@ -80,7 +84,7 @@ class StreamMixture:
         return SHARPNESSES[self.sharpness_losses.index(min(self.sharpness_losses))]
 
     def has(self, expert: int) -> bool:
-        return expert not in LINEAR or self.models[LINEAR[expert]].intercepts is not None
+        return expert not in LINEAR or bool(self.models[LINEAR[expert]].fits)
 
     def weights(self, rate: int) -> list[float]:
         n, losses, K = self.n_judged[rate], self.losses[rate], len(EXPERTS)
@@ -105,14 +109,13 @@ class StreamMixture:
         row = x.astype(np.float64)
         if self.votes and int(c[0]) not in self.classes:
             self.classes.append(int(c[0]))
-        for model, factor in zip(self.models, MODEL_DECAYS, strict=True):
+        for model in self.models:
             if model.is_stopped:
                 continue
             if not model.is_kept:
                 model.begin(row, np.zeros(0) if self.votes else c)
             if not model.is_kept:
                 continue
-            model.decay(factor)
             if not self.votes:
                 model.add(row, c - model.label_origin, 1.0)
                 continue
@@ -126,28 +129,31 @@ class StreamMixture:
     def learn(self, a: int, x: Row, c: Row) -> None:
         """Arrival a, which is judged already."""
         self.add_row(x, c)
-        seen = a + 1
-        for model, penalty in zip(self.models, MODEL_PENALTIES, strict=True):
-            if not model.is_kept:
-                continue
-            D = int((np.diag(model.products) != 0).sum())  # features that differed
-            if seen % RECENTRE_PERIOD == 0:
+        seen, first = a + 1, self.models[0]
+        if seen % RECENTRE_PERIOD == 0:
+            for model in self.models:
                 model.recentre(self.votes)
-            if seen % max(1, D * (D + len(model.label_sums)) // 256) == 0:
-                model.solve(penalty)
+        if seen % SHORTEST_PERIOD != 0 or not first.is_kept:
+            return
+        D = first.n_varied
+        cheap = D * (D + len(first.label_sums)) // 256
+        for model, (_, _, longest) in zip(self.models, MODELS, strict=True):
+            period = min(max(1 << (seen // 32).bit_length() >> 1, SHORTEST_PERIOD), longest)
+            if seen % max(period, cheap) == 0:
+                model.solve(self.votes)
 
     def learn_again(self, window: list[Known], first: int, end: int) -> None:
         """After rows of the window, arrivals first to end, were erased."""
-        self.models = [AgingModel() for _ in MODEL_DECAYS]
+        self.models = new_models()
         known = {a: (x, c) for a, x, c in window}
         for a in range(first, end):
             if a in known:
                 self.add_row(*known[a])
             else:
-                for model, factor in zip(self.models, MODEL_DECAYS, strict=True):
-                    model.decay(factor)
-        for model, penalty in zip(self.models, MODEL_PENALTIES, strict=True):
-            model.solve(penalty)
+                for model in self.models:
+                    model.pass_row()
+        for model in self.models:
+            model.solve(self.votes)
 
     # Answers
 
@@ -165,8 +171,8 @@ class StreamMixture:
                 mean = total / float(len(near))
                 answers[k] = np.where(np.isfinite(total), mean, query.of_trees)
         for k, m in LINEAR.items():
-            if self.models[m].intercepts is not None:
-                found = self.models[m].answer(query.y.astype(np.float64))
+            if self.models[m].fits:
+                found = self.models[m].answers(query.y.astype(np.float64))[0]
                 if self.votes:  # least squares on 0 and 1 are too cautious
                     found = np.where(found > 0, np.minimum(found, LARGEST_SHARE), 0.0)
                     found = found * found

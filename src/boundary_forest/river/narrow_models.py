@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from boundary_forest.estimators.engine_constants import N_STREAM_MODELS
 
+_N_COUNTS = 3  # before the origin: see the engine's MixtureArrays
+
 
 def narrow_models(
     state: dict[str, Any], width: int, n: int, *, forgets: bool
@@ -16,54 +18,31 @@ def narrow_models(
     """Return the models without the columns from n on, which are all zero."""
     if not len(state["linear_sums"]) or n == width:
         return {}
-    narrow = _of_streams if forgets else _of_tables
-    return narrow(state["linear_sums"], state["linear_model"], width, n)
-
-
-def _of_tables(
-    sums: NDArray[Any], model: NDArray[Any], width: int, n: int
-) -> dict[str, NDArray[Any]]:
-    products = int(sums[1])
-    terms = width + products
+    # A stream has several models, one behind the other, and these have no products.
+    models = np.split(state["linear_sums"], N_STREAM_MODELS if forgets else 1)
+    products = 0 if forgets else int(models[0][_N_COUNTS - 1])
     kept_products = min(products, n * (n + 1) // 2)
+    narrow = [_narrow_sums(sums, width, n, products, kept_products) for sums in models]
+    fits = state["linear_model"].reshape(-1, 1 + width if forgets else 2 + 2 * width + products)
+    linear, quadratic = np.split(fits, [1 + width], axis=1)
+    kept = [linear[:, : 1 + n], quadratic[:, : 0 if forgets else 1 + n + kept_products]]
+    return {"linear_sums": np.concatenate(narrow), "linear_model": np.hstack(kept).ravel()}
+
+
+def _narrow_sums(
+    sums: NDArray[Any], width: int, n: int, products: int, kept_products: int
+) -> NDArray[Any]:
+    terms = width + products
     kept = n + kept_products  # the first columns' terms are the first ones
-    outputs = (len(sums) - 2 - width - terms - terms * (terms + 1) // 2) // (terms + 2)
-    lengths = [2, width, outputs, terms, terms * (terms + 1) // 2, outputs, outputs * terms]
-    counts, origin, labels, of_terms, below, of_labels, cross = np.split(
+    below = terms * (terms + 1) // 2
+    outputs = (len(sums) - _N_COUNTS - width - terms - below) // (terms + 2)
+    lengths = [_N_COUNTS - 1, 1, width, outputs, terms, below, outputs, outputs * terms]
+    counts, _, origin, labels, of_terms, of_products, of_labels, cross = np.split(
         sums, np.cumsum(lengths)[:-1]
     )
     narrow = [
-        counts[:1], np.array([float(kept_products)]), origin[:n], labels, of_terms[:kept],
-        below[: kept * (kept + 1) // 2], of_labels, cross.reshape(outputs, terms)[:, :kept].ravel(),
+        counts, np.array([float(kept_products)]), origin[:n], labels, of_terms[:kept],
+        of_products[: kept * (kept + 1) // 2], of_labels,
+        cross.reshape(outputs, terms)[:, :kept].ravel(),
     ]  # fmt: skip
-    linear, quadratic = np.split(model.reshape(-1, 2 + width + terms), [1 + width], axis=1)
-    return {
-        "linear_sums": np.concatenate(narrow),
-        "linear_model": np.hstack([linear[:, : 1 + n], quadratic[:, : 1 + kept]]).ravel(),
-    }
-
-
-def _of_streams(
-    sums: NDArray[Any], model: NDArray[Any], width: int, n: int
-) -> dict[str, NDArray[Any]]:
-    # There are several models, one behind the other.
-    return {
-        "linear_sums": np.concatenate(
-            [_narrow_sums(part, width, n) for part in np.split(sums, N_STREAM_MODELS)]
-        ),
-        "linear_model": np.ascontiguousarray(model.reshape(-1, 1 + width)[:, : 1 + n]).ravel(),
-    }
-
-
-def _narrow_sums(sums: NDArray[Any], width: int, n: int) -> NDArray[Any]:
-    below = width * (width + 1) // 2
-    outputs = (len(sums) - 1 - 2 * width - below) // (width + 2)
-    lengths = [1, width, outputs, width, below, outputs, outputs * width]
-    rows, origin, labels, of_rows, products, of_labels, cross = np.split(
-        sums, np.cumsum(lengths)[:-1]
-    )
-    kept = [
-        rows, origin[:n], labels, of_rows[:n], products[: n * (n + 1) // 2], of_labels,
-        cross.reshape(outputs, width)[:, :n].ravel(),
-    ]  # fmt: skip
-    return np.concatenate(kept)
+    return np.concatenate(narrow)
