@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "adapt/window.hpp"
+#include "base/memory.hpp"
 #include "base/types.hpp"
 #include "distance/metric.hpp"
 
@@ -18,26 +19,15 @@ class RecentRows {
  public:
   static constexpr std::size_t most_neighbours = 15;
 
-  // The last `longest` arrivals of the window, without those that were erased. The window must outlive this.
-  RecentRows(const Window& window, std::size_t longest) : window_(window), longest_(longest) {
-    for (Arrival a = window.end() - std::min<Arrival>(window.end() - window.begin(), longest);
-         a < window.end(); ++a)
-      if (window.has(a)) add(a);
-  }
-
-  // The window's newest arrival.
-  void add_newest() {
-    add(window_.end() - 1);
-    if (rows_.size() < 2 * longest_) return;
-    const auto n = static_cast<std::ptrdiff_t>(rows_.size() - longest_);
-    rows_.erase(rows_.begin(), rows_.begin() + n);
-    arrivals_.erase(arrivals_.begin(), arrivals_.begin() + n);
-  }
+  // Of the last `longest` arrivals of the window, without those that were erased. The window must outlive this;
+  // it may get further rows.
+  RecentRows(const Window& window, std::size_t longest) : window_(window), longest_(longest) {}
 
   // The k nearest of the last n arrivals, the nearest first; of equals, the latest. At most most_neighbours.
   // Valid until the next call.
   std::span<const Arrival> nearest(const Position& query, const Metric& d, std::size_t n,
                                    std::size_t k) {
+    collect();
     const Arrival first = window_.end() - std::min<Arrival>(window_.end(), n);
     const auto begin = static_cast<std::size_t>(
         std::lower_bound(arrivals_.begin(), arrivals_.end(), first) - arrivals_.begin());
@@ -63,13 +53,27 @@ class RecentRows {
   const double* label(Arrival a) const { return window_.label(a); }
 
  private:
-  void add(Arrival a) {
-    arrivals_.push_back(a);
-    rows_.push_back(window_.row(a));
+  // What has arrived since the last time.
+  void collect() {
+    if (rows_.size() >= 2 * longest_) {
+      const auto n = static_cast<std::ptrdiff_t>(rows_.size() - longest_);
+      rows_.erase(rows_.begin(), rows_.begin() + n);
+      arrivals_.erase(arrivals_.begin(), arrivals_.begin() + n);
+    }
+    const Arrival end = window_.end();
+    const Arrival first = std::max(end - std::min<Arrival>(end, longest_), collected_);
+    reserve_more(rows_, end - first);
+    reserve_more(arrivals_, end - first);
+    window_.for_each_from(first, [&](Arrival a, const std::byte* row) {
+      arrivals_.push_back(a);
+      rows_.push_back(row);
+    });
+    collected_ = end;
   }
 
   const Window& window_;
   const std::size_t longest_;
+  Arrival collected_ = 0;               // the end of what follows
   std::vector<Arrival> arrivals_;       // ascending
   std::vector<const std::byte*> rows_;  // of each
   std::vector<double> distances_;

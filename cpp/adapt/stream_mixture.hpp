@@ -149,8 +149,6 @@ class StreamRow {
   // Adds the losses of all experts to those of `mixture`, which is what this refers to; the spread is that of
   // the labels before.
   void judge(const double* label, const Spread& before, StreamMixture& mixture);
-  // After the window got its row.
-  void learned() { recent_.add_newest(); }
 
  private:
   std::span<const double> answer(std::size_t k);

@@ -44,6 +44,21 @@ class Window {
     return arrivals;
   }
 
+  // visit(arrival, row) for those from `first` on, in order.
+  template <class Visit>
+  void for_each_from(Arrival first, Visit&& visit) const {
+    Arrival a = std::max(first, begin());
+    auto erased = std::lower_bound(erased_.begin(), erased_.end(), a);
+    while (a < end_) {
+      const Arrival end = std::min(end_, (a / per_chunk + 1) * per_chunk);
+      for (const std::byte* at = row(a); a < end; ++a, at += row_bytes_)
+        if (erased != erased_.end() && *erased == a)
+          ++erased;
+        else
+          visit(a, at);
+    }
+  }
+
   const std::byte* row(Arrival a) const {
     return chunk(a).rows.data() + a % per_chunk * row_bytes_;
   }

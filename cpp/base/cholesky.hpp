@@ -11,6 +11,12 @@
 namespace boundary_forest {
 
 inline double lane_dot(const double* a, const double* b, std::size_t n) {
+  if (n <= 8) {  // the other lanes are zero, and adding them changes nothing
+    double lanes[8] = {};
+    for (std::size_t l = 0; l < n; ++l) lanes[l] += a[l] * b[l];
+    for (std::size_t l = 0; l < 4; ++l) lanes[l] += lanes[l + 4];
+    return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+  }
   double lanes[16] = {};
   std::size_t i = 0;
   for (; i + 16 <= n; i += 16)

@@ -208,7 +208,6 @@ void Learner::answer_and_judge(const AnswerRequest& request, std::size_t begin, 
         stream.judge(label, draft_.progress().spread, draft_.progress().adaptation.stream);
       }
       draft_.count_labels(slot, 1);
-      stream.learned();
     }
     if (!judges) continue;
     StackMemory memory_of_row;

@@ -1,6 +1,7 @@
 #include "vote/local_fit.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -42,14 +43,19 @@ void LocalFit::begin(const Position& query, std::span<const Leaf> v) {
   end_of_tree_.clear();
   is_measured_ = has_products_ = false;
   weighed_ = prepared_ = -1;
+  const std::size_t size = std::bit_ceil(2 * v.size());
+  place_of_end_.assign(size, nothing);
   for (const Leaf& v_i : v) {
-    const auto at = std::find(ends_.begin(), ends_.end(), v_i.example) - ends_.begin();
-    if (at == std::ssize(ends_)) {
+    std::size_t i = v_i.example % size;
+    while (place_of_end_[i] != nothing && ends_[place_of_end_[i]] != v_i.example)
+      i = (i + 1) % size;
+    if (place_of_end_[i] == nothing) {
+      place_of_end_[i] = static_cast<std::uint32_t>(ends_.size());
       ends_.push_back(v_i.example);
       counts_.push_back(0.0);
     }
-    counts_[static_cast<std::size_t>(at)] += 1.0;
-    end_of_tree_.push_back(static_cast<std::uint32_t>(at));
+    counts_[place_of_end_[i]] += 1.0;
+    end_of_tree_.push_back(place_of_end_[i]);
   }
 }
 

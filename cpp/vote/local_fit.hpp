@@ -62,6 +62,7 @@ class LocalFit {
   std::vector<Slot> ends_;
   std::vector<double> counts_;
   std::vector<std::uint32_t> end_of_tree_;
+  std::vector<std::uint32_t> place_of_end_;  // a hash table of their places, or `nothing`
   bool is_measured_ = false;
   // Features in which some end differs from the query; the others tell nothing, and are left out. (So
   // features that are always zero do not matter.)
