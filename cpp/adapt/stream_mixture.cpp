@@ -14,6 +14,8 @@ using Kind = StreamExpert::Kind;
 
 constexpr double rate_decay = 0.995;        // of the losses that choose a rate
 constexpr double sharpness_decay = 0.998;   // of those that choose the sharpness
+constexpr Arrival unused_period = 4;        // at which an expert without weight answers
+constexpr double rows_to_rest = 9.0;        // before it has been judged so often, by the fastest rate
 constexpr double rows_to_calibrate = 90.0;  // rows judged, by the slowest rate
 // Loss per row that is added to the least: so small losses do not decide at once. Of classes, and of numbers
 // in units of their variance.
@@ -341,7 +343,8 @@ double StreamRow::loss(std::span<const double> answer, const double* label,
   return sum < largest_loss ? sum : largest_loss;
 }
 
-void StreamRow::judge(const double* label, const Spread& before, StreamMixture& mixture) {
+void StreamRow::judge(Arrival a, const double* label, const Spread& before,
+                      StreamMixture& mixture) {
   std::uint32_t place = nothing;
   if (votes_) place = mixture.classes.find(static_cast<std::uint32_t>(*label));
   units_.resize(votes_ ? 0 : n_columns_);
@@ -350,19 +353,29 @@ void StreamRow::judge(const double* label, const Spread& before, StreamMixture& 
     units_[j] = variance > 0.0 && std::isfinite(variance) ? 1.0 / variance : 0.0;
   }
   const std::size_t in_use = mixture.rate();
+  std::array<bool, n_stream_experts> judged;
+  judged.fill(a % unused_period == 0 || mixture.n_judged.front() < rows_to_rest);
+  judged[0] = true;
   for (std::size_t r = 0; r < n_rates; ++r) {
-    mix(mixture.weights(r, votes_));
+    const StreamWeights weights = mixture.weights(r, votes_);
+    for (std::size_t k = 0; k < n_stream_experts; ++k) judged[k] = judged[k] || weights[k] > 0.0;
+    mix(weights);
     if (votes_ && r == in_use && place != nothing) judge_sharpness(place, mixture);
     rate_losses_[r] = loss(mixed_, label, place);
   }
   std::array<double, n_stream_experts> losses;
-  for (std::size_t k = 0; k < n_stream_experts; ++k) losses[k] = loss(answer(k), label, place);
+  for (std::size_t k = 0; k < n_stream_experts; ++k)
+    if (judged[k]) losses[k] = loss(answer(k), label, place);
   for (std::size_t r = 0; r < n_rates; ++r) {
     mixture.rate_losses[r] = rate_decay * mixture.rate_losses[r] + rate_losses_[r];
-    mixture.n_judged[r] = loss_decays[r] * mixture.n_judged[r] + 1.0;
     double* of_rate = mixture.losses.data() + r * n_stream_experts;
-    for (std::size_t k = 0; k < n_stream_experts; ++k)
+    const double of_trees = of_rate[0];
+    for (std::size_t k = 0; k < n_stream_experts; ++k) {
+      if (!judged[k])
+        losses[k] = std::max(0.0, losses[0] + (of_rate[k] - of_trees) / mixture.n_judged[r]);
       of_rate[k] = loss_decays[r] * of_rate[k] + losses[k];
+    }
+    mixture.n_judged[r] = loss_decays[r] * mixture.n_judged[r] + 1.0;
   }
 }
 

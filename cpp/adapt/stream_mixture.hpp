@@ -146,9 +146,10 @@ class StreamRow {
   };
   std::vector<RecentShare> recent_shares();
 
-  // Adds the losses of all experts to those of `mixture`, which is what this refers to; the spread is that of
-  // the labels before.
-  void judge(const double* label, const Spread& before, StreamMixture& mixture);
+  // Adds the losses of all experts at arrival number a to those of `mixture`, which is what this refers to; the
+  // spread is that of the labels before. An expert without weight answers only now and then; in between, its
+  // loss differs from that of the trees as it did on average.
+  void judge(Arrival a, const double* label, const Spread& before, StreamMixture& mixture);
 
  private:
   std::span<const double> answer(std::size_t k);

@@ -205,7 +205,8 @@ void Learner::answer_and_judge(const AnswerRequest& request, std::size_t begin, 
       StreamRow& stream = *rule.stream;
       if (judges) {
         if (!request.any()) answers_.begin(stream, position, v_y, rule);
-        stream.judge(label, draft_.progress().spread, draft_.progress().adaptation.stream);
+        stream.judge(draft_.progress().seen + y, label, draft_.progress().spread,
+                     draft_.progress().adaptation.stream);
       }
       draft_.count_labels(slot, 1);
     }

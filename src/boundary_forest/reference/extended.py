@@ -138,7 +138,7 @@ class ExtendedForest(BoundaryForest):
                 self.votes.hold_against(c, lambda p: self.answer(y, v, (p, None)))
             if self.stream is not None:
                 spread = np.ones(1) if self.stream.votes else variances(self.labels)
-                self.stream.judge(c, self.stream_query(y, v), spread)
+                self.stream.judge(a, c, self.stream_query(y, v), spread)
             if self.judges:
                 self.judge(y, c, v)
             self.train_successors(y, c, epsilon, replayed)

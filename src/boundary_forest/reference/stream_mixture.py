@@ -54,6 +54,7 @@ LARGEST_LOSS, LARGEST_SHARE = 1e6, 1e6
 SIXTEENTHS_PER_NAT = 23.083120654223414
 LEAST_LOG = 16 * 64
 RECENTRE_PERIOD = 1000
+UNUSED_PERIOD, ROWS_TO_REST = 4, 9.0
 
 
 def new_models() -> list[LinearModel]:
@@ -230,8 +231,8 @@ class StreamMixture:
 
     # Losses
 
-    def judge(self, c: Row, query: StreamQuery, variances: Row) -> None:
-        """``variances`` are those of the labels before."""
+    def judge(self, a: int, c: Row, query: StreamQuery, variances: Row) -> None:
+        """Judge the experts by arrival a; ``variances`` are those of the labels before."""
         answers = self.answers(query)
         truth = np.zeros(len(answers[0]))
         place = None
@@ -258,12 +259,22 @@ class StreamMixture:
             if self.votes and r == in_use and place is not None:
                 self.judge_sharpness(place, mixed.tolist())
             rate_losses.append(loss(mixed))
-        losses = [loss(answer) for answer in answers]
+        is_due = a % UNUSED_PERIOD == 0 or self.n_judged[0] < ROWS_TO_REST
+        used = [any(w) for w in zip(*map(self.weights, range(len(LOSS_DECAYS))), strict=True)]
+        losses = [
+            loss(answer) if k == 0 or is_due or used[k] else None
+            for k, answer in enumerate(answers)
+        ]
         for r, factor in enumerate(LOSS_DECAYS):
             self.rate_losses[r] = RATE_DECAY * self.rate_losses[r] + rate_losses[r]
-            self.n_judged[r] = factor * self.n_judged[r] + 1.0
-            pairs = zip(self.losses[r], losses, strict=True)
-            self.losses[r] = [factor * before + now for before, now in pairs]
+            before, n = self.losses[r], self.n_judged[r]
+            # Without weight, an expert's loss differs from the trees' as it did on average.
+            now = [
+                max(0.0, loss(answers[0]) + (before[k] - before[0]) / n) if lost is None else lost
+                for k, lost in enumerate(losses)
+            ]
+            self.losses[r] = [factor * b + x for b, x in zip(before, now, strict=True)]
+            self.n_judged[r] = factor * n + 1.0
 
     def judge_sharpness(self, place: int, shares: list[float]) -> None:
         log = log2(shares[place] + ADDED_SHARE)
