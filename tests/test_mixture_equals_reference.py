@@ -85,8 +85,8 @@ def assert_same_mixture(engine, oracle):
     ]  # fmt: skip
     linear = mixture.linear
     assert state["linear_sums"].tolist() == [
-        linear.n, linear.unit, len(linear.pairs), *linear.origin, *linear.label_origin, *linear.sums,
-        *linear.products[np.tril_indices(len(linear.sums))], *linear.label_sums,
+        linear.n, linear.unit, len(linear.pairs), *linear.origin, *linear.label_origin,
+        *linear.sums, *linear.products[np.tril_indices(len(linear.sums))], *linear.label_sums,
         *linear.cross.ravel(),
     ]  # fmt: skip
     models = [np.column_stack(fit) for fit in linear.fits]

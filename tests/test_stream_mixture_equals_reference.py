@@ -45,20 +45,20 @@ def assert_same(engine, oracle, case):
     state, mixture, D = engine.snapshot().state(), oracle.stream, case["X"].shape[1]
     assert state["mixture_weights"].tolist() == [*mixture.weights(mixture.rate), mixture.sharpness]
     assert state["class_order"].tolist() == mixture.classes
+    n_outputs = len(mixture.classes) if mixture.votes else mixture.n_outputs
     solved = [len(m.fits[0][0]) if m.fits else 0 for m in mixture.models]
     assert state["mixture_trial"].tolist() == [
         *mixture.n_judged, *mixture.rate_losses, *np.ravel(mixture.losses).tolist(),
-        *mixture.sharpness_losses, *solved,
+        *mixture.correction_losses, *mixture.sharpness_losses, *solved, *mixture.last_error,
+        *[0.0] * (n_outputs - len(mixture.last_error)),
     ]  # fmt: skip
     below = np.tril_indices(D)
     assert state["linear_sums"].tolist() == [
         x for m in mixture.models
-        for x in (m.n, m.unit, 0, *m.origin, *m.label_origin, *m.sums, *m.products[below], *m.label_sums,
-                  *m.cross.ravel())
+        for x in (m.n, m.unit, 0, *m.origin, *m.label_origin, *m.sums, *m.products[below],
+                  *m.label_sums, *m.cross.ravel())
     ]  # fmt: skip
-    models = [
-        np.column_stack(m.fits[0]).ravel() for m in mixture.models if m.fits
-    ]
+    models = [np.column_stack(m.fits[0]).ravel() for m in mixture.models if m.fits]
     assert state["linear_model"].tolist() == np.concatenate([np.zeros(0), *models]).tolist()
     queries = case["X"][case["n"] - 3 :]
     for y, answer in zip(queries, engine.estimate(queries, case["n_jobs"]), strict=True):

@@ -13,9 +13,10 @@ namespace {
 using Kind = StreamExpert::Kind;
 
 constexpr double rate_decay = 0.995;        // of the losses that choose a rate
+constexpr double correction_decay = 0.998;  // of those that choose a correction
 constexpr double sharpness_decay = 0.998;   // of those that choose the sharpness
 constexpr Arrival unused_period = 4;        // at which an expert without weight answers
-constexpr double rows_to_rest = 9.0;        // before it has been judged so often, by the fastest rate
+constexpr double rows_to_rest = 9.0;  // before it has been judged so often, by the fastest rate
 constexpr double rows_to_calibrate = 90.0;  // rows judged, by the slowest rate
 // Loss per row that is added to the least: so small losses do not decide at once. Of classes, and of numbers
 // in units of their variance.
@@ -42,12 +43,18 @@ void begin_stream_mixture(const Params& params, StreamMixture& mixture) {
   mixture.n_judged.assign(n_rates, 0.0);
   mixture.losses.assign(n_rates * n_stream_experts, 0.0);
   mixture.rate_losses.assign(n_rates, 0.0);
+  mixture.correction_losses.assign(n_corrections, 0.0);
   if (params.estimator == Estimator::shepard_vote)
     mixture.sharpness_losses.assign(n_sharpnesses, 0.0);
 }
 
 std::size_t StreamMixture::rate() const {
   return static_cast<std::size_t>(std::ranges::min_element(rate_losses) - rate_losses.begin());
+}
+
+double StreamMixture::correction() const {
+  if (is_sorted || n_judged.back() < rows_to_calibrate) return 0.0;
+  return corrections[std::ranges::min_element(correction_losses) - correction_losses.begin()];
 }
 
 std::uint8_t StreamMixture::sharpness() const {
@@ -128,6 +135,7 @@ void StreamMixture::learn(Arrival a, std::span<const double> row, std::span<cons
 void StreamMixture::learn_again(const Window& window, ElementType type, std::size_t n_features,
                                 std::size_t label_length, bool votes) {
   models = new_models();
+  last_error.clear();
   std::vector<double> row(n_features);
   for (Arrival a = window.begin(); a < window.end(); ++a) {
     if (window.has(a)) {
@@ -141,7 +149,8 @@ void StreamMixture::learn_again(const Window& window, ElementType type, std::siz
 }
 
 std::size_t StreamMixture::bytes() const {
-  std::size_t n = n_judged.size() + losses.size() + rate_losses.size() + sharpness_losses.size();
+  const std::size_t n = n_judged.size() + losses.size() + rate_losses.size() +
+                        correction_losses.size() + sharpness_losses.size() + last_error.size();
   std::size_t bytes = n * sizeof(double);
   for (const LinearModel& model : models) bytes += model.bytes();
   return bytes + 2 * classes.size() * sizeof(std::uint32_t);
@@ -270,13 +279,32 @@ void StreamRow::mix(const StreamWeights& weights) {
     if (!std::isfinite(mixed_[j])) mixed_[j] = answers_[j];
 }
 
-void StreamRow::label(std::span<double> out) {
+// A part of the last error is added. Shares then sum to 1 again.
+void StreamRow::correct(double part) {
+  const std::vector<double>& error = mixture_.last_error;
+  if (!(part > 0.0)) return;
+  double sum = 0.0;
+  for (std::size_t j = 0; j < n_columns_; ++j) {
+    double x = mixed_[j] + part * (j < error.size() ? error[j] : 0.0);
+    if (votes_) x = x > 0.0 ? x : 0.0;
+    if (std::isfinite(x)) mixed_[j] = x;
+    sum += mixed_[j];
+  }
+  for (std::size_t j = 0; votes_ && sum > 0.0 && j < n_columns_; ++j) mixed_[j] /= sum;
+}
+
+void StreamRow::answer_now() {
   mix(mixture_.weights(mixture_.rate(), votes_));
+  correct(mixture_.correction());
+}
+
+void StreamRow::label(std::span<double> out) {
+  answer_now();
   std::ranges::copy(mixed_, out.begin());
 }
 
 std::span<const Vote> StreamRow::probabilities(Ranks ranks, const ClassWeights& classes) {
-  mix(mixture_.weights(mixture_.rate(), votes_));
+  answer_now();
   shares_.clear();
   double sum = 0.0;
   for (std::size_t place = 0; place < n_columns_; ++place) {
@@ -360,8 +388,8 @@ void StreamRow::judge(Arrival a, const double* label, const Spread& before,
     const StreamWeights weights = mixture.weights(r, votes_);
     for (std::size_t k = 0; k < n_stream_experts; ++k) judged[k] = judged[k] || weights[k] > 0.0;
     mix(weights);
-    if (votes_ && r == in_use && place != nothing) judge_sharpness(place, mixture);
     rate_losses_[r] = loss(mixed_, label, place);
+    if (r == in_use) judge_correction(label, place, mixture);
   }
   std::array<double, n_stream_experts> losses;
   for (std::size_t k = 0; k < n_stream_experts; ++k)
@@ -376,6 +404,28 @@ void StreamRow::judge(Arrival a, const double* label, const Spread& before,
       of_rate[k] = loss_decays[r] * of_rate[k] + losses[k];
     }
     mixture.n_judged[r] = loss_decays[r] * mixture.n_judged[r] + 1.0;
+  }
+}
+
+// What each correction would have lost, and each sharpness with the one in use. `mixed_` is the answer in use.
+void StreamRow::judge_correction(const double* label, std::uint32_t place, StreamMixture& mixture) {
+  uncorrected_ = mixed_;
+  const double in_use = mixture.correction();
+  for (std::size_t c = 0; c < n_corrections; ++c) {
+    std::ranges::copy(uncorrected_, mixed_.begin());
+    correct(corrections[c]);
+    mixture.correction_losses[c] =
+        correction_decay * mixture.correction_losses[c] + loss(mixed_, label, place);
+  }
+  std::ranges::copy(uncorrected_, mixed_.begin());
+  correct(in_use);
+  if (place != nothing) judge_sharpness(place, mixture);
+  mixture.last_error.clear();
+  if (votes_ && place == nothing) return;
+  for (std::size_t j = 0; j < n_columns_; ++j) {
+    const double truth = votes_ ? (place == j ? 1.0 : 0.0) : label[j];
+    const double error = truth - uncorrected_[j];
+    mixture.last_error.push_back(std::isfinite(error) ? error : 0.0);
   }
 }
 

@@ -71,6 +71,11 @@ inline constexpr StreamModel stream_models[] = {
 };
 inline constexpr std::size_t n_models = std::size(stream_models);
 
+// How much of the error on the row before is added to an answer: where errors persist, as on series, this
+// tells more than any expert. The first unless another one loses less.
+inline constexpr double corrections[] = {0.0, 0.05, 0.1, 0.2, 0.3, 0.4};
+inline constexpr std::size_t n_corrections = std::size(corrections);
+
 inline constexpr double loss_decays[] = {0.9, 0.99, 0.998};
 inline constexpr std::size_t n_rates = std::size(loss_decays);
 
@@ -85,7 +90,10 @@ struct StreamMixture {
   // Rows come sorted by class (reservoir.hpp): then the trees alone answer, because what is right about the latest
   // rows says nothing of other classes.
   bool is_sorted = false;
+  std::vector<double> correction_losses;
   std::vector<double> sharpness_losses;  // in bits; none for labels that are no classes
+  // The last label less the mixture's answer to its row, by place of the class or output; 0 beyond the end.
+  std::vector<double> last_error;
 
   bool is_mixed() const { return !n_judged.empty(); }
   bool has(std::size_t expert) const {
@@ -96,6 +104,7 @@ struct StreamMixture {
   // The rate in use, and the weights of experts by it; they sum to 1.
   std::size_t rate() const;
   StreamWeights weights(std::size_t rate, bool votes) const;
+  double correction() const;
   std::uint8_t sharpness() const;
 
   // Arrival number a, which is judged already.
@@ -161,6 +170,9 @@ class StreamRow {
   void put_shares(std::span<double> out);
   void put_clipped(double slack, std::span<double> out);
   void mix(const StreamWeights& weights);
+  void correct(double part);
+  void answer_now();
+  void judge_correction(const double* label, std::uint32_t place, StreamMixture& mixture);
   double loss(std::span<const double> answer, const double* label, std::uint32_t place) const;
   void judge_sharpness(std::uint32_t place, StreamMixture& mixture);
 
@@ -179,6 +191,7 @@ class StreamRow {
   bool fit_is_begun_ = false;
   std::vector<double> sums_;  // of one expert, for a moment
   std::vector<double> mixed_;
+  std::vector<double> uncorrected_;
   std::vector<double> row_;
   std::array<double, n_rates> rate_losses_{};
   std::vector<double> units_;  // 1 / variance of each output

@@ -350,7 +350,8 @@ void LinearModel::solve() {
   if (solved.linear.intercepts.empty()) return;
   std::iota(places.begin(), places.end(), std::size_t{0});
   if (kind.has_products) solved.quadratic = fitted(*sums, n, kind.penalty, places);
-  if (kind.has_products && solved.quadratic.intercepts.empty()) {  // squares are too large, or nearly dependent
+  if (kind.has_products &&
+      solved.quadratic.intercepts.empty()) {  // squares are too large, or nearly dependent
     solved.quadratic.intercepts = solved.linear.intercepts;
     solved.quadratic.coefficients.assign(n_outputs() * T, 0.0);
     for (std::size_t o = 0; o < n_outputs(); ++o)

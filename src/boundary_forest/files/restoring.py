@@ -171,7 +171,7 @@ def _feature_names(file: ModelFile, forest: dict[str, Any], n_features: int) -> 
     return names
 
 
-def longest_mixture(n_features: int, label_length: int) -> dict[str, int]:
+def longest_mixture(n_features: int, label_length: int, n_classes: int) -> dict[str, int]:
     """Return how long the arrays of a mixture may be; the engine knows exactly."""
     n, outputs = max(len(EXPERTS), len(STREAM_EXPERTS)), max(label_length, MOST_LINEAR_OUTPUTS)
     if n_features > MOST_LINEAR_FEATURES:
@@ -179,7 +179,7 @@ def longest_mixture(n_features: int, label_length: int) -> dict[str, int]:
     terms = n_features + MOST_TERMS if n_features else 0
     return {
         "mixture_weights": n + 1,
-        "mixture_trial": n * (n + 3) + label_length + 100,
+        "mixture_trial": n * (n + 3) + label_length + n_classes + 100,
         "linear_sums": max(
             (terms + 3) * (terms + outputs + 2),
             N_STREAM_MODELS * (n_features + 3) * (n_features + outputs + 2),
@@ -219,7 +219,7 @@ def _check_shapes(file: ModelFile, n: int, n_estimators: Any) -> None:
     most |= {"vote_errors": max(len(TABLE_RULES) * label_length, len(STREAM_RULES))}
     most |= {"reservoir_arrivals": MOST_MEMBERS}
     most |= {"spread": _LONGEST_SPREAD * (1 + label_length)}
-    most |= longest_mixture(n_features, label_length)
+    most |= longest_mixture(n_features, label_length, length["class_order"])
     most |= {name: LONGEST_WINDOW for name in STATE_ARRAYS if name.startswith("window_")}
     for name, largest in most.items():
         if length[name] > largest:

@@ -47,7 +47,8 @@ RIDGE = 6
 MODELS = ((0.03, 0.99, 4), (0.003, 0.999, 32), (0.003, 0.9999, 256))  # penalty, decay, period
 SHORTEST_PERIOD = 4
 LOSS_DECAYS = (0.9, 0.99, 0.998)
-RATE_DECAY, SHARPNESS_DECAY = 0.995, 0.998
+CORRECTIONS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4)
+RATE_DECAY, CORRECTION_DECAY, SHARPNESS_DECAY = 0.995, 0.998, 0.998
 ROWS_TO_CALIBRATE = 90.0
 CLASS_PRIOR, LABEL_PRIOR = 0.1, 0.01
 LARGEST_LOSS, LARGEST_SHARE = 1e6, 1e6
@@ -72,11 +73,19 @@ class StreamMixture:
         self.n_judged = [0.0] * len(LOSS_DECAYS)
         self.rate_losses = [0.0] * len(LOSS_DECAYS)
         self.losses = [[0.0] * len(EXPERTS) for _ in LOSS_DECAYS]
+        self.correction_losses = [0.0] * len(CORRECTIONS)
+        self.last_error = np.zeros(0)  # by place of the class or output; 0 beyond the end
         self.sharpness_losses = [0.0] * len(SHARPNESSES) if votes else []
 
     @property
     def rate(self) -> int:
         return self.rate_losses.index(min(self.rate_losses))
+
+    @property
+    def correction(self) -> float:
+        if self.is_sorted or self.n_judged[-1] < ROWS_TO_CALIBRATE:
+            return 0.0
+        return CORRECTIONS[self.correction_losses.index(min(self.correction_losses))]
 
     @property
     def sharpness(self) -> int:
@@ -146,6 +155,7 @@ class StreamMixture:
     def learn_again(self, window: list[Known], first: int, end: int) -> None:
         """After rows of the window, arrivals first to end, were erased."""
         self.models = new_models()
+        self.last_error = np.zeros(0)
         known = {a: (x, c) for a, x, c in window}
         for a in range(first, end):
             if a in known:
@@ -214,13 +224,25 @@ class StreamMixture:
                 total = total + w * answer
         return np.where(np.isfinite(total), total, answers[0])
 
+    def corrected(self, mixed: Row, part: float) -> Row:
+        """The answer and a part of the last error; shares sum to 1 again."""
+        if not part > 0:
+            return mixed
+        error = np.append(self.last_error, np.zeros(len(mixed) - len(self.last_error)))
+        moved = mixed + part * error
+        if self.votes:
+            moved = np.where(moved > 0, moved, 0.0)
+        moved = np.where(np.isfinite(moved), moved, mixed)
+        total = added(moved.tolist())
+        return moved / total if self.votes and total > 0 else moved
+
     def label(self, query: StreamQuery) -> Row:
-        return self.mixed(self.rate, self.answers(query))
+        return self.corrected(self.mixed(self.rate, self.answers(query)), self.correction)
 
     def probabilities(
         self, query: StreamQuery, weight_of_class: Callable[[int], float]
     ) -> dict[int, float]:
-        mixed = self.mixed(self.rate, self.answers(query)).tolist()
+        mixed = self.label(query).tolist()
         total = added(mixed)
         sharp = {}
         for code, x in zip(self.classes, mixed, strict=True):
@@ -256,10 +278,20 @@ class StreamMixture:
         in_use, rate_losses = self.rate, []
         for r in range(len(LOSS_DECAYS)):
             mixed = self.mixed(r, answers)
-            if self.votes and r == in_use and place is not None:
-                self.judge_sharpness(place, mixed.tolist())
             rate_losses.append(loss(mixed))
+            if r != in_use:
+                continue
+            part = self.correction
+            for i, other in enumerate(CORRECTIONS):
+                lost = CORRECTION_DECAY * self.correction_losses[i]
+                self.correction_losses[i] = lost + loss(self.corrected(mixed, other))
+            if self.votes and place is not None:
+                self.judge_sharpness(place, self.corrected(mixed, part).tolist())
+            error = truth - mixed
+            error = np.where(np.isfinite(error), error, 0.0)
+            next_error = np.zeros(0) if self.votes and place is None else error
         is_due = a % UNUSED_PERIOD == 0 or self.n_judged[0] < ROWS_TO_REST
+        self.last_error = next_error
         used = [any(w) for w in zip(*map(self.weights, range(len(LOSS_DECAYS))), strict=True)]
         losses = [
             loss(answer) if k == 0 or is_due or used[k] else None
