@@ -6,6 +6,7 @@ A key that a dict lacks is a missing value. A key that is new is a new column.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.base import clone
 
 from boundary_forest.estimators.base import BaseBoundaryForest
 from boundary_forest.estimators.columns import ColumnEncoder, LabelSlots, RawRows
+from boundary_forest.estimators.columns.cells import NUMBER
 from boundary_forest.estimators.columns.reading import read_dicts, read_single
 from boundary_forest.estimators.copying import filled
 from boundary_forest.estimators.engine_constants import NONE
@@ -56,12 +58,25 @@ class EncodedForest(NamedForest):
 
     def _rows_to_learn(self, dicts: Rows, labels: NDArray[np.float64]) -> NDArray[np.float64]:
         encoder = self._encoder
-        rows = read_dicts(dicts, self._names, encoder.layout.kinds, grows=True)
+        rows = self._read(dicts)
         after = encoder.learned(rows, labels)
         if after.width > self._width:
             self._engine, self._width = self._engine.widened(after.width), after.width
         self._batch = rows, labels, after
+        plain = after.plain_rows(rows, self._width)
+        if plain is not None:
+            return plain
         return encoder.learned_rows(rows, labels, after.layout, self._width)[0]
+
+    def _read(self, dicts: Rows) -> RawRows:
+        kinds = self._encoder.layout.kinds
+        names = self._names
+        is_known = len(dicts) == 1 and dicts[0].keys() == set(names) and len(kinds) == len(names)
+        if is_known and all(kind == NUMBER for kind in kinds):  # the fast path of queries
+            rows = read_single(dicts, names, kinds)
+            if rows is not None:
+                return replace(rows, names=tuple(names))
+        return read_dicts(dicts, self._names, kinds, grows=True)
 
     def learn(
         self,

@@ -295,6 +295,16 @@ class ColumnEncoder:
 
     # Queries
 
+    def plain_rows(self, rows: RawRows, width: int) -> NDArray[Any] | None:
+        """Return the features of rows whose numbers are features as they are; None for others."""
+        if not (self.layout.is_plain and rows.shape[1] == self.n_columns and rows.is_complete):
+            return None
+        if width == rows.shape[1]:
+            return rows.values
+        X = np.zeros((len(rows), width))
+        X[:, : rows.shape[1]] = rows.values
+        return self._rounded(X, rows)
+
     def query_rows(self, rows: RawRows, width: int) -> NDArray[Any]:
         """Return the features of rows that are not learned.
 
@@ -305,9 +315,9 @@ class ColumnEncoder:
         width : int
             Number of features, with columns to spare.
         """
+        if (plain := self.plain_rows(rows, width)) is not None:
+            return plain
         layout, values = self.layout, rows.values
-        if layout.is_plain and width == values.shape[1] and rows.is_complete:
-            return values
         X = np.zeros((len(rows), width))
         _put_numbers(layout, self.numbers.filled(values, layout.values[1]), X)
         priors = self.label_sums / max(1, self.n_rows)
