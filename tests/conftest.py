@@ -30,7 +30,10 @@ ROOT = Path(__file__).parents[1]
 CLONE_ONLY = {
     ".ci": {"test_building"},
     "benchmarks": {"test_ann_benchmarks", "test_benchmarks", "test_recall_plot", "test_runbook"},
-    "docs": {"test_contributing", "test_figures", "test_pages", "test_ray_pages"},
+    "docs": {
+        *("test_contributing", "test_figures", "test_page_commands", "test_pages"),
+        "test_ray_pages",
+    },
     "examples": {"test_ray_serve", "test_serve_examples"},
     "paper": {path.stem for path in Path(__file__).parent.glob("paper/test_*.py")},
 }
