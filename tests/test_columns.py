@@ -152,7 +152,7 @@ def test_many_categories_add_few_features():
     frame = pd.DataFrame({"zip": rng.integers(0, 20_000, 20_000).astype(str)})
     forest = tables(n_estimators=5).fit(frame, rng.integers(0, 2, 20_000))
     assert len(forest.feature_weights_) == 1
-    assert len(forest.fitted.encoder.categories[0].places) <= 2**14
+    assert len(forest.fitted.encoder.texts.categories[0].places) <= 2**14
 
 
 def test_values_of_objects_tell_the_kind():

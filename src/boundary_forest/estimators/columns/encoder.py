@@ -17,18 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_forest.estimators.columns.category_means import (
-    CategoryMeans,
-    label_means,
-    loaded_means,
-    saved_means,
-)
 from boundary_forest.estimators.columns.cells import BOOLEAN, DATE, KINDS, TEXT, as_date
 from boundary_forest.estimators.columns.label_slots import LabelSlots
 from boundary_forest.estimators.columns.layout import VALUE, Feature, Layout
 from boundary_forest.estimators.columns.missing_numbers import next_move
+from boundary_forest.estimators.columns.new_features import begins_of, kinds_after, new_features
 from boundary_forest.estimators.columns.number_columns import NumberColumns, running
 from boundary_forest.estimators.columns.raw_rows import RawRows
+from boundary_forest.estimators.columns.text_columns import TextColumns
 
 ROWS_AT_ONCE = 1024  # whose sums are added up together
 
@@ -51,8 +47,8 @@ class ColumnEncoder:
         Sums of their labels.
     numbers : NumberColumns
         Of the columns that are not text.
-    categories : dict of int to CategoryMeans
-        Of each column of text.
+    texts : TextColumns
+        Of the columns of text.
     """
 
     slots: LabelSlots
@@ -61,7 +57,7 @@ class ColumnEncoder:
     n_rows: int = 0
     label_sums: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     numbers: NumberColumns = field(default_factory=NumberColumns)
-    categories: Mapping[int, CategoryMeans] = field(default_factory=dict)
+    texts: TextColumns = field(default_factory=TextColumns)
 
     @property
     def n_columns(self) -> int:
@@ -103,7 +99,8 @@ class ColumnEncoder:
 
     def novel(self, rows: RawRows, labels: NDArray[np.float64]) -> list[int]:
         """Return the rows that add a feature, in order."""
-        return sorted({max(row, 0) for row, _ in self._novelties(rows, labels, self._begins(rows))})
+        found = new_features(self.layout, self.slots, rows, labels, begins_of(self.layout, rows))
+        return sorted({max(row, 0) for row, _ in found})
 
     def learned_rows(
         self, rows: RawRows, labels: NDArray[np.float64], layout: Layout, width: int
@@ -144,7 +141,7 @@ class ColumnEncoder:
         """
         if X is None and self._takes_as_they_are(rows):
             return self._summed(rows, labels)
-        begins = self._begins(rows)
+        begins = begins_of(self.layout, rows)
         known = self._joined_by(rows, labels, begins)
         layout, start = layout or known.layout, 0
         vectors = known.slots.vectors(labels)
@@ -208,46 +205,16 @@ class ColumnEncoder:
         if not layout.texts:
             return known
         seen = np.maximum(1, self.n_rows + np.arange(n))[:, None]
-        priors, categories = label_sums[:-1] / seen, dict(self.categories)
-        empty = CategoryMeans.empty(vectors.shape[1])
-        for column in layout.texts:
-            begin = min(max(0, int(begins[column])), n)
-            if begin == n:
-                continue
-            means, categories[column] = categories.get(column, empty).learned(
-                values[begin:, column], rows.texts.get(column, ()), vectors[begin:], priors[begin:]
-            )
-            if X is not None:
-                _put_means(layout, column, means, X[begin:])
-        return replace(known, categories=categories)
-
-    def _begins(self, rows: RawRows) -> NDArray[np.int64]:
-        """Return the row from which on the kind of each column is known; -1 if it is before."""
-        begins = np.full(rows.shape[1], -1, dtype=np.int64)
-        kinds = self.layout.kinds
-        for column in np.flatnonzero(~rows.typed).tolist():
-            if column >= len(kinds) or kinds[column] is None:
-                there = np.isfinite(rows.values[:, column])
-                begins[column] = there.argmax() if there.any() else len(rows)
-        return begins
+        texts = self.texts.learned(rows, vectors, label_sums[:-1] / seen, begins, layout, X)
+        return replace(known, texts=texts)
 
     def _joined_by(
         self, rows: RawRows, labels: NDArray[np.float64], begins: NDArray[np.int64]
     ) -> ColumnEncoder:
         """Return the same with the columns, kinds, slots and features that rows add."""
-        slots = self.slots.joined_by(labels)
-        kinds, new = self.layout.kinds, rows.shape[1] - self.n_columns
-        if None in kinds or new:
-            kinds = tuple(
-                kinds[j] if j < len(kinds) and kinds[j] is not None else kind
-                for j, kind in enumerate(rows.kinds)
-            )
-            kinds = tuple(
-                None if begin == len(rows) else kind
-                for kind, begin in zip(kinds, begins.tolist(), strict=True)
-            )
-        found = sorted(self._novelties(rows, labels, begins))
-        layout = self.layout
+        slots, layout = self.slots.joined_by(labels), self.layout
+        kinds = kinds_after(layout, rows, begins)
+        found = new_features(layout, self.slots, rows, labels, begins)
         if found or kinds != layout.kinds:
             layout = Layout(kinds, layout.features + tuple(feature for _, feature in found))
         return replace(
@@ -257,41 +224,6 @@ class ColumnEncoder:
             label_sums=self.label_sums if self.n_rows else np.zeros(slots.n_slots),
             numbers=self.numbers.joined_by(rows.values, layout.texts),
         )
-
-    def _novelties(
-        self, rows: RawRows, labels: NDArray[np.float64], begins: NDArray[np.int64]
-    ) -> list[tuple[int, Feature]]:
-        """Return the features that rows add, each with the row that it comes with."""
-        known, kinds = set(self.layout.features), self.layout.kinds
-        found: list[tuple[int, Feature]] = []
-        after = self.slots.joined_by(labels)
-        texts = []
-        for column, begin in enumerate(begins.tolist()):
-            kind = kinds[column] if column < len(kinds) and kinds[column] else rows.kinds[column]
-            if kind is None or begin == len(rows):
-                continue
-            if kind == TEXT:
-                texts.append((column, begin))
-            elif (column, VALUE) not in known:
-                found.append((begin, Feature(column)))
-        came = self._slots_came(labels, after) if texts else {}
-        for column, begin in texts:
-            new = (slot for slot in after.shown if (column, slot) not in known)
-            found += [(max(begin, came[slot]), Feature(column, slot)) for slot in new]
-        return found
-
-    def _slots_came(self, labels: NDArray[np.float64], after: LabelSlots) -> dict[int, int]:
-        """Return the row from which on each slot is a feature; -1 if it is before the first."""
-        if after.classes is None:
-            return dict.fromkeys(after.shown, -1)
-        before = len(self.slots.classes or ())
-        # A bit comes with the class after that of the bit before it.
-        return {
-            slot: -1
-            if slot + 1 < before
-            else int(np.argmax(labels[:, 0] == after.classes[slot + 1]))
-            for slot in after.shown
-        }
 
     # Queries
 
@@ -321,34 +253,8 @@ class ColumnEncoder:
         X = np.zeros((len(rows), width))
         _put_numbers(layout, self.numbers.filled(values, layout.values[1]), X)
         priors = self.label_sums / max(1, self.n_rows)
-        if len(rows) == 1:
-            self._put_single_means(rows, priors, X[0])
-            return self._rounded(X, rows)
-        for column in layout.texts:
-            means = self.categories.get(column)
-            if means is not None:
-                found = means.encoded(values[:, column], rows.texts.get(column, ()), priors)
-                _put_means(layout, column, found, X)
+        self.texts.put(rows, priors, layout, X)
         return self._rounded(X, rows)
-
-    def _put_single_means(
-        self, rows: RawRows, priors: NDArray[np.float64], x: NDArray[np.float64]
-    ) -> None:
-        """Put the means of all categories of one row: array by array takes five times as long."""
-        columns = [column for column in self.layout.means if column in self.categories]
-        if not columns:
-            return
-        codes = rows.values[0].tolist()
-        sums = np.array(
-            [
-                self.categories[column].sums_of(codes[column], rows.texts.get(column, ()))
-                for column in columns
-            ]
-        )
-        means = label_means(sums, priors)
-        for found, column in zip(means, columns, strict=True):
-            features, slots = self.layout.means[column]
-            x[features] = found[slots]
 
     def _rounded(self, X: NDArray[np.float64], rows: RawRows) -> NDArray[Any]:
         """Return features, of which those that are not given are rounded to the element type."""
@@ -407,7 +313,7 @@ class ColumnEncoder:
             "feature_columns": features[:, 0].astype(np.uint32),
             "feature_slots": features[:, 1].astype(np.int32),
             **self.numbers.saved(),
-            **saved_means(self.categories, self.slots.n_slots),
+            **self.texts.saved(self.slots.n_slots),
         }
 
     @classmethod
@@ -444,12 +350,9 @@ class ColumnEncoder:
             raise ValueError("each number of a label must have a sum")
         n_numbers = sum(slot == VALUE for _, slot in features)
         numbers = NumberColumns.loaded(arrays, n, n_numbers, slots.n_slots)
-        categories = loaded_means(arrays, slots.n_slots)
-        if any(column >= n or kinds[column] != TEXT for column in categories):
-            raise ValueError("it has categories of a column that has no text")
-        n_rows = int(arrays["column_rows"][0])
-        layout = Layout(kinds, features)
-        return cls(slots, element_type, layout, n_rows, labels, numbers, categories)
+        n_rows, layout = int(arrays["column_rows"][0]), Layout(kinds, features)
+        texts = TextColumns.loaded(arrays, slots.n_slots, layout)
+        return cls(slots, element_type, layout, n_rows, labels, numbers, texts)
 
     def described(self) -> Any:
         """Return what a fingerprint is made of; None if columns are features as they are."""
@@ -471,11 +374,3 @@ def _blocks(n_rows: int, order: NDArray[np.int64] | None) -> Iterator[slice | ND
 def _put_numbers(layout: Layout, values: NDArray[Any], X: NDArray[np.float64]) -> None:
     features, columns = layout.values
     X[:, features] = values[:, columns]
-
-
-def _put_means(
-    layout: Layout, column: int, means: NDArray[np.float64], X: NDArray[np.float64]
-) -> None:
-    if column in layout.means:
-        features, slots = layout.means[column]
-        X[:, features] = means[:, slots]
