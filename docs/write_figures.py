@@ -152,8 +152,8 @@ LEARNED = {
     "for_tables()": "`for_tables()`",
     "weights='auto'": '`weights="auto"`',
     "paper's forest": "paper's forest",
-    "RandomForest(100)": "RandomForest(100)",
-    "HistGradientBoosting": "HistGradientBoosting",
+    "RandomForest(100)": "Random&shy;Forest(100)",
+    "HistGradientBoosting": "Hist&shy;Gradient&shy;Boosting",
     "5-NN, scaled": "5-NN",
 }
 LEARNED_ROWS = {
