@@ -1,13 +1,14 @@
 """Learners that are killed at random moments, and what is found afterwards.
 
-    python killed_learners.py KILLS FOLDER plain|learned
+    python killed_learners.py KILLS FOLDER plain|learned|mixed
 
 A child process learns batch after batch, takes a snapshot now and then, saves the model to a file
 beside it, and tells what it has done through a pipe, when it is done. It is killed; the folder must
 open again with at least what was told, and the forest must be that of the first rows of the stream,
-by its fingerprint; the file must load. Then another child goes on. With learned weights the child
-is killed soon after it has begun to learn a batch that brings a decision, which grows all trees
-anew; after the last of DECISIONS another forest is begun. Prints JSON.
+by its fingerprint and its answers; the file must load. Then another child goes on. With learned
+weights the child is killed soon after it has begun to learn a batch that brings a decision, which
+grows all trees anew; after the last of DECISIONS another forest is begun. With a mixture of experts
+it has learned a batch before. Prints JSON.
 """
 
 from __future__ import annotations
@@ -28,13 +29,18 @@ import numpy as np
 from boundary_forest import BoundaryForestClassifier, load, open_durable
 
 BATCH, FEATURES = 20, 30
-LONGEST = {"plain": 0.25, "learned": 0.015}  # seconds until a kill; a decision takes 5 ms to 60 ms
+# Seconds until a kill; a decision takes 5 ms to 60 ms.
+LONGEST = {"plain": 0.25, "learned": 0.015, "mixed": 0.1}
 WORDS = {"learning": 0, "snapshot": 1, "saving": 2, "deciding": 3}
 DECISIONS = (125, 250, 500, 1000)  # arrivals
 PARAMS = {
     "plain": {},
     "learned": {"feature_weights": "learned", "max_samples": 0.5, "weights": "auto"},
-}
+    "mixed": {
+        "feature_weights": "learned", "max_samples": 0.5, "weights": "mixture",
+        "forgetting": "auto",
+    },
+}  # fmt: skip
 
 
 def rows(first: int, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -77,9 +83,9 @@ def killed(folder: Path, kind: str) -> tuple[str, int]:
             os._exit(1)
     os.close(writing)
     told = b""
-    while kind == "learned" and (part := os.read(reading, 9)):
+    while kind != "plain" and (part := os.read(reading, 9)):
         told += part
-        if part[0] == WORDS["deciding"]:
+        if part[0] == WORDS["deciding"] or (kind == "mixed" and len(told) > 9):
             break
     time.sleep(random.uniform(0, LONGEST[kind]))
     os.kill(child, signal.SIGKILL)
@@ -108,7 +114,10 @@ def main(kills: int, folder: Path, kind: str) -> None:
             while n_true < seen:
                 truth.partial_fit(*rows(n_true, BATCH))
                 n_true += BATCH
-            assert seen == 0 or forest.fingerprint() == truth.fingerprint(), "another forest"
+            if seen > 0:
+                assert forest.fingerprint() == truth.fingerprint(), "another forest"
+                X = rows(10**9, 3)[0]
+                assert (forest.predict_proba(X) == truth.predict_proba(X)).all(), "other answers"
         if (folder / "saved.bf").exists():
             n_saved = load(folder / "saved.bf").stats()["examples_seen"]
             assert n_saved >= saved, "an older file came back"

@@ -389,7 +389,7 @@ def test_damage_is_told(classification, tmp_path):
         open_durable(tmp_path)
 
 
-@pytest.mark.parametrize(("kind", "kills"), [("plain", "10"), ("learned", "8")])
+@pytest.mark.parametrize(("kind", "kills"), [("plain", "10"), ("learned", "8"), ("mixed", "8")])
 def test_kill_9_at_any_moment_loses_nothing(kind, kills, tmp_path):
     """Real processes; BOUNDARY_FOREST_KILLS=200 for more of them than the few here."""
     kills = os.environ.get("BOUNDARY_FOREST_KILLS", kills)
