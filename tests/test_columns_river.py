@@ -64,6 +64,35 @@ def test_many_at_once_are_one_by_one():
     assert shares.iloc[0].to_dict() == one.predict_proba_one(frame.iloc[0].to_dict())
 
 
+@pytest.mark.parametrize("columns", [1, 3, 20])
+def test_rows_of_numbers_alone_are_learned_as_others_are(columns, tmp_path):
+    rng = np.random.default_rng(columns)
+    names = [f"x{i}" for i in range(columns)]
+    model = BoundaryForestClassifier.for_tables(n_estimators=5, seed=0)
+    rows, labels = [], []
+    for i, row in enumerate(rng.normal(size=(1_300, columns)).tolist()):
+        x = dict(zip(names, row, strict=True))
+        if i % 200 == 7:
+            x["x0"] = np.float64(x["x0"]) if i < 800 else int(i)
+        if i in (1_150, 1_250):  # until then, no value is missing
+            x["x0"] = None
+        if i > 1_200:
+            x["late"] = bool(i % 2)
+        rows.append(x)
+        labels.append(("a", "b", "c")[(row[0] > 0) + (i > 700 and row[0] > 1)])
+        if i % 3 == 0:
+            model.predict_one(x)
+        if i % 500 == 499:
+            with pytest.raises(TypeError):
+                model.learn_one({**x, "x0": "no number"}, "a")
+            model = pickle.loads(pickle.dumps(model))
+        model.learn_one(x, labels[-1])
+    model.save(tmp_path / "model.bf")
+    same = SklearnClassifier.for_tables(n_estimators=5, random_state=0).partial_fit(rows, labels)
+    assert boundary_forest.load(tmp_path / "model.bf").fingerprint() == same.fingerprint()
+    assert same.predict(rows[:50]).tolist() == [model.predict_one(x) for x in rows[:50]]
+
+
 def test_pickles_learn_on_the_same():
     rows, labels = rows_and_labels()
     model = learned(rows[:100], labels[:100])

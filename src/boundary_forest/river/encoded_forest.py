@@ -1,6 +1,9 @@
 """A compiled forest that is given dicts with values of any kind: columns="auto" for River.
 
 A key that a dict lacks is a missing value. A key that is new is a new column.
+
+Most streams have numbers alone, and none is missing. Then a row's features are its numbers, and all
+that is learned about columns is sums: they are added up when something else is read or asked for.
 """
 
 from __future__ import annotations
@@ -26,12 +29,14 @@ from boundary_forest.estimators.forest_settings import ForestSettings
 from boundary_forest.estimators.ids import engine_ids
 from boundary_forest.estimators.labels import ClassLabels
 from boundary_forest.estimators.learning_call import new_labels
-from boundary_forest.river.named_forest import ELEMENT_TYPE, NamedForest
+from boundary_forest.river.named_forest import ELEMENT_TYPE, NamedColumns, NamedForest
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Rows = Sequence[Mapping[Hashable, Any]]
+
+MOST_UNSUMMED = 1000  # rows
 
 
 class EncodedForest(NamedForest):
@@ -39,17 +44,45 @@ class EncodedForest(NamedForest):
 
     def __init__(self, estimator: BaseBoundaryForest, seed: int, ids: str = NONE) -> None:
         classes = () if isinstance(new_labels(estimator), ClassLabels) else None
-        self._encoder = ColumnEncoder(LabelSlots(classes, 1))
+        self._summed = ColumnEncoder(LabelSlots(classes, 1))
+        # Rows that were learned since, with their labels; all are numbers.
+        self._unsummed: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
         self._names: list[Hashable] = []
+        # The columns, if features are the numbers in them; none was missing so far.
+        self._numbers: NamedColumns | None = None
         self._width = 1
         # What is to be learned, and what its columns are then called.
         self._batch: tuple[RawRows, NDArray[np.float64], ColumnEncoder] | None = None
         super().__init__(estimator, seed, ids)
 
+    @property
+    def _encoder(self) -> ColumnEncoder:
+        """What was learned about the columns."""
+        self._sum_up()
+        return self._summed
+
+    def _sum_up(self) -> None:
+        if self._unsummed:
+            rows, labels = map(np.concatenate, zip(*self._unsummed, strict=True))
+            self._summed = self._summed.learned(RawRows.of_numbers(rows), labels)
+            self._unsummed = []
+
+    def _set_encoder(self, encoder: ColumnEncoder, names: Sequence[Hashable]) -> None:
+        self._summed, self._names = encoder, list(names)
+        layout = encoder.layout
+        is_plain = layout.is_plain and layout.width == self._width == len(names)
+        is_plain &= all(kind == NUMBER for kind in layout.kinds) and encoder.numbers.are_complete
+        self._numbers = NamedColumns(names, spare=False) if is_plain else None
+
     def row_to_learn(
         self, x: Mapping[Hashable, Any], label: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """A row of features, after making room for new ones."""
+        if self._numbers is not None and len(x) == len(self._names):
+            row = self._numbers.row_of_numbers(x)
+            if row is not None:
+                self._batch = None
+                return row
         return self._rows_to_learn([x], label)
 
     def rows_to_learn(self, X: pd.DataFrame, labels: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -86,20 +119,39 @@ class EncodedForest(NamedForest):
         ids: NDArray[Any] | None = None,
     ) -> None:
         """Learn rows that were made to be learned, with one label each, and an id if checked."""
+        of_engine = None if ids is None else engine_ids(ids)
+        if self._batch is None:
+            self._learn_numbers(rows, labels, n_jobs, of_engine)
+            return
         before = self.examples_seen
         try:
-            self._engine.learn(rows, labels, n_jobs, None if ids is None else engine_ids(ids))
+            self._engine.learn(rows, labels, n_jobs, of_engine)
         finally:  # an interrupted call keeps the rows that were published
             n = self.examples_seen - before
-            assert self._batch is not None
             raw, given, after = self._batch
             if n:
                 whole = n == len(raw)
-                self._encoder = after if whole else self._encoder.learned(raw[:n], given[:n])
-                self._names = list(raw.names or ())
+                self._set_encoder(
+                    after if whole else self._encoder.learned(raw[:n], given[:n]), raw.names or ()
+                )
             self._batch = None
 
+    def _learn_numbers(
+        self, row: NDArray[np.float64], label: NDArray[np.float64], n_jobs: int, ids: Any
+    ) -> None:
+        self._unsummed.append((row, label))
+        try:
+            self._engine.learn(row, label, n_jobs, ids)
+        except BaseException:
+            if self._summed.n_rows + len(self._unsummed) > self.examples_seen:
+                self._unsummed.pop()
+            raise
+        if len(self._unsummed) == MOST_UNSUMMED:
+            self._sum_up()
+
     def _query_row(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
+        if self._numbers is not None and (row := self._numbers.row_of_numbers(x)) is not None:
+            return row
         rows = read_single([x], self._names, self._encoder.layout.kinds)
         assert rows is not None
         return self._encoder.query_rows(rows, self._width)
@@ -162,10 +214,9 @@ class EncodedForest(NamedForest):
         return {**super().__getstate__(), **own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._encoder, self._width = state["encoder"], state["width"]
-        self._batch = None
+        self._width, self._batch, self._unsummed = state["width"], None, []
+        self._set_encoder(state["encoder"], state["names"])
         super().__setstate__({**state, "names": []})
-        self._names = list(state["names"])
 
 
 def _records(X: pd.DataFrame) -> Rows:

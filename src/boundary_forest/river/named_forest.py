@@ -55,6 +55,8 @@ TARGET_WAYS_OUT = (
     "skip examples without a target",
 )
 
+_NUMBERS = {float, int, np.float64}
+
 
 class NamedColumns:
     """Which column a feature has, and dicts and frames as rows of numbers; never changed."""
@@ -88,6 +90,22 @@ class NamedColumns:
         if not size < LARGEST_INTEGER:  # perhaps one is not finite, or too large an integer
             for name, value in zip(self.of, values, strict=True):
                 number(f"feature {name!r}", value)
+        row = np.zeros((1, self.width))
+        self._pack_into(row, 0, *values)
+        return row
+
+    def row_of_numbers(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64] | None:
+        """The same for a dict that has a number for each column; None for others."""
+        if type(x) is not dict:
+            return None
+        try:
+            values = self._pick(x)
+            if not (
+                _NUMBERS.issuperset(map(type, values)) and math.hypot(*values) < LARGEST_INTEGER
+            ):
+                return None
+        except (KeyError, OverflowError):
+            return None
         row = np.zeros((1, self.width))
         self._pack_into(row, 0, *values)
         return row
