@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pydoc
+import re
 
 import pytest
 from sklearn.base import clone
@@ -27,9 +28,9 @@ def classes(kind):
 
 def documented(kind):
     """Return the text of each entry of a docstring's parameters."""
-    section = kind.__doc__.partition("Parameters\n")[2].partition("\n\n")[0]
-    lines, entries = inspect.cleandoc(section).splitlines()[1:], {}
-    for line in lines:
+    section = inspect.cleandoc(kind.__doc__).partition("Parameters\n----------\n")[2]
+    lines, entries = re.split(r"\n\n(?=\w+\n-)", section)[0].splitlines(), {}
+    for line in filter(None, lines):
         if not line.startswith(" "):
             name = line.partition(" :")[0]
         entries[name] = [*entries.get(name, []), line.strip()]
