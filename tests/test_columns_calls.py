@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from boundary_forest import BoundaryForestClassifier
+from boundary_forest import BoundaryForestClassifier, open_durable
 from boundary_forest.estimators import training
+from boundary_forest.estimators.columns import ColumnEncoder
 from boundary_forest.estimators.columns.reading import read_frame, read_single
 from tests.column_tables import mixed_table
 
@@ -18,8 +19,13 @@ def forest_of(**more):
     return BoundaryForestClassifier.for_tables(**{"n_estimators": 10, "random_state": 0, **more})
 
 
+def fails(*_):
+    raise MemoryError
+
+
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_an_interrupted_call_knows_the_columns_of_what_it_learned(monkeypatch, shuffle):
+    """Also if memory ends, so that this cannot be computed at once."""
     frame, y = mixed_table(400)
 
     def blocks_of_100(n, _):
@@ -30,6 +36,7 @@ def test_an_interrupted_call_knows_the_columns_of_what_it_learned(monkeypatch, s
 
     def interrupted(self, X, labels):
         if next(calls, "end") == "end":
+            patched.setattr(ColumnEncoder, "learned", fails)
             raise KeyboardInterrupt
         return learned(self, X, labels)
 
@@ -45,6 +52,29 @@ def test_an_interrupted_call_knows_the_columns_of_what_it_learned(monkeypatch, s
     part = forest_of().partial_fit(frame.iloc[rows], y[rows])
     assert whole.fitted.encoder.described() == part.fitted.encoder.described()
     np.testing.assert_array_equal(whole.predict(frame), part.predict(frame))
+
+
+def test_a_folder_whose_call_ran_out_of_memory_opens_as_the_same_forest(tmp_path, monkeypatch):
+    frame, y = mixed_table(400)
+    train = training._train_block
+
+    def out_of_memory(prepared, rows, block, n_threads, *more):
+        train(prepared, rows[:30], slice(block.start, block.start + 30), n_threads, *more)
+        patched.setattr(ColumnEncoder, "learned", fails)
+        raise MemoryError
+
+    with open_durable(tmp_path, forest_of()) as whole:
+        whole.partial_fit(frame[:300], y[:300])
+        with monkeypatch.context() as patched:
+            patched.setattr(training, "_train_block", out_of_memory)
+            with pytest.raises(MemoryError):
+                whole.partial_fit(frame[300:], y[300:])
+        assert whole.examples_seen == 330
+        whole.partial_fit(frame[330:], y[330:])
+        fingerprint = whole.fingerprint()
+    assert fingerprint == forest_of().partial_fit(frame, y).fingerprint()
+    with open_durable(tmp_path) as reopened:
+        assert reopened.fingerprint() == fingerprint
 
 
 def test_queries_of_another_thread_go_on_while_features_are_added():

@@ -10,6 +10,7 @@ import pytest
 
 import boundary_forest
 from boundary_forest import BoundaryForestClassifier as SklearnClassifier
+from boundary_forest.estimators.columns import ColumnEncoder
 from boundary_forest.river import BoundaryForestClassifier, BoundaryForestRegressor
 from tests.column_tables import mixed_table
 
@@ -101,6 +102,37 @@ def test_pickles_learn_on_the_same():
         for x, y in zip(rows[100:], labels[100:], strict=True):
             forest.learn_one(x, y)
     assert [model.predict_one(x) for x in rows] == [copied.predict_one(x) for x in rows]
+
+
+def test_an_interrupted_call_knows_the_columns_of_what_it_learned(monkeypatch):
+    """Also if memory ends, so that this cannot be computed at once."""
+
+    class Interrupted:
+        def __init__(self, engine):
+            self.engine = engine
+
+        def __getattr__(self, name):
+            return getattr(self.engine, name)
+
+        def learn(self, rows, labels, *more):
+            self.engine.learn(rows[:20], labels[:20], *more)
+            patched.setattr(ColumnEncoder, "learned", fails)
+            raise KeyboardInterrupt
+
+    def fails(*_):
+        raise MemoryError
+
+    rows, labels = rows_and_labels()
+    model = learned(rows[:100], labels[:100])
+    forest = model._forest
+    with monkeypatch.context() as patched:
+        patched.setattr(forest, "_engine", Interrupted(forest._engine))
+        with pytest.raises(KeyboardInterrupt):
+            model.learn_many(pd.DataFrame(rows[100:]), pd.Series(labels[100:]))
+    for x, label in zip(rows[120:], labels[120:], strict=True):
+        model.learn_one(x, label)
+    whole = learned(rows, labels)
+    assert all(model.predict_proba_one(x) == whole.predict_proba_one(x) for x in rows)
 
 
 def test_targets():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -25,7 +26,7 @@ from boundary_forest.estimators.checking import (
     first_positions,
     takes_any_columns,
 )
-from boundary_forest.estimators.columns import ColumnEncoder, LabelSlots, RawRows
+from boundary_forest.estimators.columns import ColumnEncoder, LabelSlots, LearnedPart, RawRows
 from boundary_forest.estimators.element_type import as_rows, element_type_of
 from boundary_forest.estimators.errors import raise_naming
 from boundary_forest.estimators.fitted import Fitted
@@ -240,17 +241,36 @@ def with_columns(
 
 def as_learned(prepared: PreparedBatch) -> Fitted:
     """Return what the estimator is after a batch was learned, whole or in part."""
-    fitted, batch = prepared.fitted, prepared.batch
+    fitted, batch, before = prepared.fitted, prepared.batch, prepared.encoder
     n_rows, n_learned = fitted.settings.order
     n = fitted.engine.seen - batch.first
-    if prepared.encoder is not None and n < len(batch):
-        at = fitted.settings.row_order.rows(np.arange(n)) if prepared.shuffle else slice(0, n)
-        encoder = prepared.encoder.learned(batch.X[at], prepared.labels[at])
-        names = fitted.feature_names
-        if names is not None:
-            names = names[: encoder.n_columns]
-        fitted = replace(fitted, encoder=encoder, feature_names=names)
-    if not prepared.shuffle or fitted.engine.seen == n_learned:
+    at = fitted.settings.row_order.rows(np.arange(n)) if prepared.shuffle else slice(0, n)
+    if prepared.shuffle and fitted.engine.seen < n_learned:
+        settings = replace(fitted.settings, order=(n_rows, fitted.engine.seen))
+        fitted = replace(fitted, settings=settings)
+    if before is None or n == len(batch):
         return fitted
-    settings = replace(fitted.settings, order=(n_rows, fitted.engine.seen))
-    return replace(fitted, settings=settings)
+    return LearnedInPart.of(fitted, LearnedPart(before, batch.X, prepared.labels, at))
+
+
+class LearnedInPart(Fitted):
+    """What a forest is after a call that learned a part of its rows, of columns of any kind.
+
+    What it knows about columns is computed when it is first used: computed at once, it would be
+    missing if that failed as well, for want of memory or by another Ctrl-C.
+    """
+
+    part: LearnedPart
+
+    @classmethod
+    def of(cls, fitted: Fitted, part: LearnedPart) -> LearnedInPart:
+        """Return the same forest with the part instead of what the whole call would have left."""
+        made = cls.__new__(cls)
+        vars(made).update(vars(fitted), part=part)
+        del vars(made)["encoder"]
+        return made
+
+    @cached_property
+    def encoder(self) -> ColumnEncoder | None:
+        """What is known about columns."""
+        return self.part.encoder

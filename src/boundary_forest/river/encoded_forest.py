@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from boundary_forest.estimators.base import BaseBoundaryForest
-from boundary_forest.estimators.columns import ColumnEncoder, LabelSlots, RawRows
+from boundary_forest.estimators.columns import ColumnEncoder, LabelSlots, LearnedPart, RawRows
 from boundary_forest.estimators.columns.cells import NUMBER
 from boundary_forest.estimators.columns.reading import read_dicts, read_single
 from boundary_forest.estimators.copying import filled
@@ -44,7 +44,7 @@ class EncodedForest(NamedForest):
 
     def __init__(self, estimator: BaseBoundaryForest, seed: int, ids: str = NONE) -> None:
         classes = () if isinstance(new_labels(estimator), ClassLabels) else None
-        self._summed = ColumnEncoder(LabelSlots(classes, 1))
+        self._summed: ColumnEncoder | LearnedPart = ColumnEncoder(LabelSlots(classes, 1))
         # Rows that were learned since, with their labels; all are numbers.
         self._unsummed: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
         self._names: list[Hashable] = []
@@ -58,14 +58,15 @@ class EncodedForest(NamedForest):
     @property
     def _encoder(self) -> ColumnEncoder:
         """What was learned about the columns."""
-        self._sum_up()
-        return self._summed
+        return self._sum_up()
 
-    def _sum_up(self) -> None:
+    def _sum_up(self) -> ColumnEncoder:
+        summed = self._summed.encoder if isinstance(self._summed, LearnedPart) else self._summed
         if self._unsummed:
             rows, labels = map(np.concatenate, zip(*self._unsummed, strict=True))
-            self._summed = self._summed.learned(RawRows.of_numbers(rows), labels)
-            self._unsummed = []
+            summed = summed.learned(RawRows.of_numbers(rows), labels)
+        self._summed, self._unsummed = summed, []
+        return summed
 
     def _set_encoder(self, encoder: ColumnEncoder, names: Sequence[Hashable]) -> None:
         self._summed, self._names = encoder, list(names)
@@ -123,7 +124,7 @@ class EncodedForest(NamedForest):
         if self._batch is None:
             self._learn_numbers(rows, labels, n_jobs, of_engine)
             return
-        before = self.examples_seen
+        before, encoder = self.examples_seen, self._encoder
         try:
             self._engine.learn(rows, labels, n_jobs, of_engine)
         finally:  # an interrupted call keeps the rows that were published
@@ -131,22 +132,25 @@ class EncodedForest(NamedForest):
             raw, given, after = self._batch
             if n:
                 whole = n == len(raw)
-                self._set_encoder(
-                    after if whole else self._encoder.learned(raw[:n], given[:n]), raw.names or ()
-                )
+                if whole:
+                    self._set_encoder(after, raw.names or ())
+                else:
+                    self._summed = LearnedPart(encoder, raw, given, slice(0, n))
+                    self._names, self._numbers = list(raw.names or ()), None
             self._batch = None
 
     def _learn_numbers(
         self, row: NDArray[np.float64], label: NDArray[np.float64], n_jobs: int, ids: Any
     ) -> None:
-        self._unsummed.append((row, label))
+        seen, n = self.examples_seen, len(self._unsummed)
         try:
+            self._unsummed.append((row, label))
             self._engine.learn(row, label, n_jobs, ids)
         except BaseException:
-            if self._summed.n_rows + len(self._unsummed) > self.examples_seen:
-                self._unsummed.pop()
+            if self.examples_seen == seen:
+                del self._unsummed[n:]
             raise
-        if len(self._unsummed) == MOST_UNSUMMED:
+        if len(self._unsummed) >= MOST_UNSUMMED:
             self._sum_up()
 
     def _query_row(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64]:

@@ -5,8 +5,8 @@ strictly in order of arrival, so that batches do not matter.
 """
 
 from boundary_forest.estimators.columns.encoded_rows import EncodedRows
-from boundary_forest.estimators.columns.encoder import ColumnEncoder
+from boundary_forest.estimators.columns.encoder import ColumnEncoder, LearnedPart
 from boundary_forest.estimators.columns.label_slots import LabelSlots
 from boundary_forest.estimators.columns.raw_rows import RawRows
 
-__all__ = ["ColumnEncoder", "EncodedRows", "LabelSlots", "RawRows"]
+__all__ = ["ColumnEncoder", "EncodedRows", "LabelSlots", "LearnedPart", "RawRows"]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -362,6 +363,31 @@ class ColumnEncoder:
         if self.slots.classes is not None:  # whose codes depend on the order in batches
             described["column_classes"] = len(self.slots.classes)
         return sorted(described.items())
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedPart:
+    """What is known after a part of some rows, computed when it is first used.
+
+    Parameters
+    ----------
+    before : ColumnEncoder
+        What was known before.
+    rows, labels
+        All rows, as for ``learned``.
+    at : slice or ndarray of int
+        Those that were learned, in order.
+    """
+
+    before: ColumnEncoder
+    rows: RawRows
+    labels: NDArray[np.float64]
+    at: slice | NDArray[np.int64]
+
+    @cached_property
+    def encoder(self) -> ColumnEncoder:
+        """What is known after these rows."""
+        return self.before.learned(self.rows[self.at], self.labels[self.at])
 
 
 def _blocks(n_rows: int, order: NDArray[np.int64] | None) -> Iterator[slice | NDArray[np.int64]]:
