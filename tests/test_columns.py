@@ -15,6 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from boundary_forest import BoundaryForestClassifier, BoundaryForestRegressor
+from boundary_forest.estimators.columns.category_means import MOST_SHOWN
+from boundary_forest.estimators.columns.reading import read_frame
 from tests.column_tables import mixed_table
 
 
@@ -150,9 +152,33 @@ def test_few_examples_of_categories_are_told_apart():
 def test_many_categories_add_few_features():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"zip": rng.integers(0, 20_000, 20_000).astype(str)})
+    frame["id"] = np.arange(20_000).astype(str)
     forest = tables(n_estimators=5).fit(frame, rng.integers(0, 2, 20_000))
-    assert len(forest.feature_weights_) == 1
+    assert len(forest.feature_weights_) == 2
     assert len(forest.fitted.encoder.texts.categories[0].places) <= 2**14
+
+
+def test_categories_that_come_again_are_features():
+    frame = pd.DataFrame({"word": ["a", None, "b", "a", "b", None, "c"]})
+    forest = tables(shuffle=False).fit(frame, ["x", "y"] * 3 + ["x"])
+    many = pd.DataFrame({"word": [f"w{i}" for i in range(MOST_SHOWN - 2)] * 2})
+    forest.partial_fit(many, ["x", "y"] * (MOST_SHOWN - 2))  # one category too many
+    names = ["word: mean label 0", "word: 'a'", "word: 'b'", "word: missing"]
+    assert forest.get_feature_names_out().tolist() == names
+    rows = forest.fitted.encoder.query_rows(read_frame(frame), 4)
+    assert rows[:, 1:].tolist() == [
+        [1, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]
+    ]  # fmt: skip
+
+
+def test_what_depends_on_pairs_of_categories_is_learned():
+    """Seen 0.99 with the means alone 0.58."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, (1200, 3))
+    frame = pd.DataFrame(codes).map(lambda code: f"c{code}")
+    y = codes[:, 0] == codes[:, 1]
+    forest = tables().fit(frame[:900], y[:900])
+    assert forest.score(frame[900:], y[900:]) > 0.95
 
 
 def test_values_of_objects_tell_the_kind():
@@ -197,6 +223,7 @@ def test_explanations_are_in_columns():
     assert explained.feature_names == tuple(frame.columns)
     assert len(explained.query) == 6
     assert isinstance(explained.examples[0].values[3], datetime.datetime)
+    assert {example.values[1] for example in explained.examples} <= {*frame["city"].dropna(), None}
     assert explained.examples[0].contributions.sum() == pytest.approx(1)
     assert "age" in str(forest.explain(frame.iloc[0]))
     assert str(forest.explain(frame.iloc[0].to_dict())).startswith("prediction")
@@ -204,7 +231,8 @@ def test_explanations_are_in_columns():
 
 def test_names_of_features():
     frame, y = mixed_table()
+    texts = ("city", "colour")
     names = tables().fit(frame, y).get_feature_names_out()
-    assert sorted(names) == sorted(
-        ["age", "member", "since", "visits", "city: mean label 0", "colour: mean label 0"]
-    )
+    shown = [f"{name}: {text!r}" for name in texts for text in frame[name].dropna().unique()]
+    others = [f"{name}: {what}" for name in texts for what in ("mean label 0", "missing")]
+    assert sorted(names) == sorted(["age", "member", "since", "visits", *shown, *others])

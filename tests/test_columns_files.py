@@ -121,7 +121,8 @@ def test_damaged_columns_are_refused(tmp_path):
     assert again.described() == encoder.described()
     for name, bad in {
         "feature_columns": arrays["feature_columns"] + 9,
-        "feature_slots": arrays["feature_slots"] - 9,
+        "feature_slots": arrays["feature_slots"] + 9,
+        "category_texts": arrays["category_texts"][:-1],
         "column_first": arrays["column_first"][:-1],
         "category_counts": arrays["category_counts"] + 1,
         "category_sums": arrays["category_sums"] * np.nan,

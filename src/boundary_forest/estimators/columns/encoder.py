@@ -1,7 +1,8 @@
 """Columns as features: what was learned about them, and rows of numbers made with it.
 
 A number, boolean or date is one feature (:mod:`number_columns` says what a missing one counts as).
-Text is as many as labels have slots: the mean labels of its category (:mod:`category_means`).
+Text is as many as labels have slots: the mean labels of its category; and one for each of few
+categories (:mod:`category_means`).
 
 Features are numbered in order of appearance, and an example's features follow from its values and
 from the examples before it, so that it does not matter how a stream was split into batches. A query
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from boundary_forest.estimators.columns.cells import BOOLEAN, DATE, KINDS, TEXT, as_date
 from boundary_forest.estimators.columns.label_slots import LabelSlots
-from boundary_forest.estimators.columns.layout import VALUE, Feature, Layout
+from boundary_forest.estimators.columns.layout import VALUE, Feature, Layout, place_of_slot
 from boundary_forest.estimators.columns.missing_numbers import next_move
 from boundary_forest.estimators.columns.new_features import begins_of, kinds_after, new_features
 from boundary_forest.estimators.columns.number_columns import NumberColumns, running
@@ -100,7 +101,8 @@ class ColumnEncoder:
 
     def novel(self, rows: RawRows, labels: NDArray[np.float64]) -> list[int]:
         """Return the rows that add a feature, in order."""
-        found = new_features(self.layout, self.slots, rows, labels, begins_of(self.layout, rows))
+        begins = begins_of(self.layout, rows)
+        found = new_features(self.layout, self.slots, self.texts, rows, labels, begins)
         return sorted({max(row, 0) for row, _ in found})
 
     def learned_rows(
@@ -215,7 +217,7 @@ class ColumnEncoder:
         """Return the same with the columns, kinds, slots and features that rows add."""
         slots, layout = self.slots.joined_by(labels), self.layout
         kinds = kinds_after(layout, rows, begins)
-        found = new_features(layout, self.slots, rows, labels, begins)
+        found = new_features(layout, self.slots, self.texts, rows, labels, begins)
         if found or kinds != layout.kinds:
             layout = Layout(kinds, layout.features + tuple(feature for _, feature in found))
         return replace(
@@ -280,12 +282,23 @@ class ColumnEncoder:
     def feature_names(self, names: Sequence[Any]) -> list[str]:
         """Return a name for each feature, made of those of the columns."""
         return [
-            str(names[column]) if slot == VALUE else f"{names[column]}: mean label {slot}"
+            str(names[column]) + self._meaning(column, slot)
             for column, slot in self.layout.features
         ]
 
+    def _meaning(self, column: int, slot: int) -> str:
+        """Return what the name of a feature has after that of its column."""
+        if slot == VALUE:
+            return ""
+        if slot > VALUE:
+            return f": mean label {slot}"
+        category = self.texts.categories[column].category_at(place_of_slot(slot))
+        return ": missing" if category is None else f": {category!r}"
+
     def decoded(self, row: NDArray[Any]) -> list[Any]:
-        """Return the values of the columns of which a row was made; of text, the mean labels."""
+        """Return the values of the columns of which a row was made; of text whose category is no
+        feature, the mean labels.
+        """
         cells: list[Any] = [None] * self.n_columns
         features, columns = self.layout.values
         for feature, column in zip(features.tolist(), columns.tolist(), strict=True):
@@ -297,6 +310,10 @@ class ColumnEncoder:
         for column, (places, _) in self.layout.means.items():
             means = [round(float(row[place]), 4) for place in places]
             cells[column] = means[0] if len(means) == 1 else tuple(means)
+        for column, of_places in self.layout.categories.items():
+            for place, feature in of_places.items():
+                if row[feature] == 1.0:
+                    cells[column] = self.texts.categories[column].category_at(place)
         return cells
 
     # As plain values
@@ -340,9 +357,7 @@ class ColumnEncoder:
         )
         features = tuple(Feature(*pair) for pair in pairs)
         if len(set(features)) != len(features) or not all(
-            column < n
-            and (slot == VALUE) != (kinds[column] == TEXT)
-            and VALUE <= slot < slots.n_slots
+            column < n and (slot == VALUE) != (kinds[column] == TEXT) and slot < slots.n_slots
             for column, slot in features
         ):
             raise ValueError("its features do not belong to its columns")

@@ -15,7 +15,9 @@ VALUE = -1  # the slot of a feature that is the value of its column
 
 
 class Feature(NamedTuple):
-    """What a feature is: the value of a column, or of text the mean of a slot of labels."""
+    """What a feature is: the value of a column; of text the mean of a slot of labels, or, by
+    ``slot_of_place``, whether the value is a certain category.
+    """
 
     column: int
     slot: int = VALUE
@@ -67,9 +69,38 @@ class Layout:
         """Features and slots of those that are means of labels, of shape (2, n), by column."""
         found: dict[int, list[tuple[int, int]]] = {}
         for i, (column, slot) in enumerate(self.features):
-            if slot != VALUE:
+            if slot > VALUE:
                 found.setdefault(column, []).append((i, slot))
         return {column: np.array(pairs, dtype=np.int64).T for column, pairs in found.items()}
+
+    @cached_property
+    def categories(self) -> dict[int, dict[int, int]]:
+        """The features of categories by their places, by column."""
+        found: dict[int, dict[int, int]] = {}
+        for i, (column, slot) in enumerate(self.features):
+            if slot < VALUE:
+                found.setdefault(column, {})[place_of_slot(slot)] = i
+        return found
+
+    @cached_property
+    def features_at(self) -> dict[int, NDArray[np.int64]]:
+        """The feature of each place, or -1; the last one is of places that have none."""
+        found = {}
+        for column, features in self.categories.items():
+            at = np.full(max(features) + 2, -1, dtype=np.int64)
+            at[list(features)] = list(features.values())
+            found[column] = at
+        return found
+
+
+def slot_of_place(place: int) -> int:
+    """Return the slot of the feature that shows the category at a place of its column."""
+    return VALUE - 1 - place
+
+
+def place_of_slot(slot: int) -> int:
+    """Return the place of the category that a feature shows."""
+    return VALUE - 1 - slot
 
 
 def width_for(n_features: int, *, spare: bool = True) -> int:

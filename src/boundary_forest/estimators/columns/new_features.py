@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from boundary_forest.estimators.columns.cells import TEXT
 from boundary_forest.estimators.columns.label_slots import LabelSlots
-from boundary_forest.estimators.columns.layout import VALUE, Feature, Layout
+from boundary_forest.estimators.columns.layout import VALUE, Feature, Layout, slot_of_place
 from boundary_forest.estimators.columns.raw_rows import RawRows
+from boundary_forest.estimators.columns.text_columns import TextColumns
 
 BEFORE = -1  # the row of what is known before the first one
 
@@ -42,6 +43,7 @@ def kinds_after(layout: Layout, rows: RawRows, begins: NDArray[np.int64]) -> tup
 def new_features(
     layout: Layout,
     slots: LabelSlots,
+    categories: TextColumns,
     rows: RawRows,
     labels: NDArray[np.float64],
     begins: NDArray[np.int64],
@@ -54,6 +56,8 @@ def new_features(
         The features that are known.
     slots : LabelSlots
         Those of the labels before.
+    categories : TextColumns
+        What is known of the columns of text.
     rows, labels
         What is learned.
     begins : ndarray of shape (n_columns,), of int
@@ -75,6 +79,8 @@ def new_features(
     for column, begin in texts:
         new = (slot for slot in after.shown if (column, slot) not in known)
         found += [(max(begin, came[slot]), Feature(column, slot)) for slot in new]
+        shown = categories.shown(rows, column, begin)
+        found += [(row, Feature(column, slot_of_place(place))) for row, place in shown]
     return sorted(found)
 
 

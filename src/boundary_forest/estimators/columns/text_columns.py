@@ -61,14 +61,14 @@ class TextColumns:
             begin = min(max(0, int(begins[column])), n)
             if begin == n:
                 continue
-            means, categories[column] = categories.get(column, empty).learned(
+            means, places, categories[column] = categories.get(column, empty).learned(
                 rows.values[begin:, column],
                 rows.texts.get(column, ()),
                 vectors[begin:],
                 priors[begin:],
             )
             if X is not None:
-                _put_means(layout, column, means, X[begin:])
+                _put(layout, column, means, places, X[begin:])
         return TextColumns(categories)
 
     def put(
@@ -90,8 +90,8 @@ class TextColumns:
             means = self.categories.get(column)
             if means is not None:
                 texts = rows.texts.get(column, ())
-                found = means.encoded(rows.values[:, column], texts, priors)
-                _put_means(layout, column, found, X)
+                found, places = means.encoded(rows.values[:, column], texts, priors)
+                _put(layout, column, found, places, X)
 
     def _put_row(
         self, rows: RawRows, priors: NDArray[np.float64], layout: Layout, x: NDArray[np.float64]
@@ -100,17 +100,28 @@ class TextColumns:
         columns = [column for column in layout.means if column in self.categories]
         if not columns:
             return
-        codes = rows.values[0].tolist()
-        sums = np.array(
-            [
-                self.categories[column].sums_of(codes[column], rows.texts.get(column, ()))
-                for column in columns
-            ]
-        )
-        means = label_means(sums, priors)
+        codes, sums = rows.values[0].tolist(), []
+        for column in columns:
+            known = self.categories[column]
+            place = known.place_of(codes[column], rows.texts.get(column, ()))
+            sums.append(known.sums_at(place))
+            feature = layout.categories.get(column, {}).get(place)
+            if feature is not None:
+                x[feature] = 1.0
+        means = label_means(np.array(sums), priors)
         for found, column in zip(means, columns, strict=True):
             features, slots = layout.means[column]
             x[features] = found[slots]
+
+    def shown(self, rows: RawRows, column: int, begin: int) -> list[tuple[int, int]]:
+        """Return the categories of a column that become features with rows: row and place.
+
+        The kind of the column is known from the row ``begin`` on.
+        """
+        known = self.categories.get(column, CategoryMeans.empty(0))
+        begin = max(0, begin)
+        found = known.shown(rows.values[begin:, column], rows.texts.get(column, ()))
+        return [(begin + row, place) for row, place in found]
 
     def saved(self, n_slots: int) -> dict[str, NDArray[Any]]:
         """Return what is known as arrays, which ``loaded`` takes."""
@@ -124,12 +135,25 @@ class TextColumns:
         found = cls(loaded_means(arrays, n_slots))
         if any(column not in layout.texts for column in found.categories):
             raise ValueError("it has categories of a column that has no text")
+        for column, places in layout.categories.items():
+            known = found.categories.get(column)
+            if known is None or max(places) >= len(known.sums):
+                raise ValueError("it has features of categories that it does not know")
         return found
 
 
-def _put_means(
-    layout: Layout, column: int, means: NDArray[np.float64], X: NDArray[np.float64]
+def _put(
+    layout: Layout,
+    column: int,
+    means: NDArray[np.float64],
+    places: NDArray[np.int64],
+    X: NDArray[np.float64],
 ) -> None:
     if column in layout.means:
         features, slots = layout.means[column]
         X[:, features] = means[:, slots]
+    if column in layout.features_at:
+        at = layout.features_at[column]
+        features = at[np.minimum(places, len(at) - 1)]  # of unknown places the last one, too
+        there = np.flatnonzero(features >= 0)
+        X[there, features[there]] = 1.0
