@@ -72,3 +72,10 @@ def test_parameters_are_set_copied_and_refused_as_those_of_any_estimator(kind):
 def test_neighbors_may_be_given_by_position_and_are_searched_for_by_the_papers_rule():
     index = on_cluster.BoundaryForestNeighbors(3)
     assert (index.n_neighbors, index.search) == (3, "paper")
+
+
+def test_columns_that_are_not_numbers_are_refused_with_what_to_do():
+    forest = on_cluster.BoundaryForestClassifier.for_tables()
+    for X in ([["red"], ["blue"]], [[1.0], [float("nan")]]):
+        with pytest.raises(ValueError, match="or learn in one process with columns='auto', which"):
+            forest.fit(X, [0, 1])

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from boundary_forest import BoundaryForestClassifier
+from boundary_forest import BoundaryForestClassifier, BoundaryForestNeighbors
 from boundary_forest.frames import FrameModel
 
 TIMES = pd.to_datetime(["2024-06-29", "2024-06-30", "2024-07-01"])
@@ -58,9 +58,19 @@ def test_arrays_and_lists(rows, error, message):
         forest().fit(rows, [0, 1])
 
 
+def test_errors_name_the_parameter_that_takes_any_columns():
+    frame = pd.DataFrame({"a": [1.0, None, 3.0], "b": ["red", "blue", "red"]})
+    takes_any = "or set columns='auto', which takes text, times and missing values$"
+    for X in (frame, frame[["a"]], pd.DataFrame({"t": TIMES})):
+        with pytest.raises((TypeError, ValueError), match=f"for example .*, {takes_any}"):
+            forest().fit(X, [0, 1, 0])
+        forest().set_params(columns="auto").fit(X, [0, 1, 0])
+    with pytest.raises(ValueError, match=r"OneHotEncoder$"):  # retrieval has no such parameter
+        BoundaryForestNeighbors().fit(frame)
+
+
 def test_other_refusals_stay_as_they_are():
     for rows, message in (
-        ([[1.0], [np.nan]], "contains NaN"),
         ([[1.0], [2.0, 3.0]], "X"),
         (np.array([[{"a": 1}], [2]], object), "argument must be a string or a real number"),
         ("text", "X"),

@@ -27,13 +27,23 @@ from boundary_forest.estimators.fitted import Fitted
 from boundary_forest.estimators.forest_settings import AUTO_COLUMNS
 from boundary_forest.estimators.list_columns import as_matrix
 from boundary_forest.estimators.lossless import check_exact
-from boundary_forest.estimators.unusable_columns import check_columns
+from boundary_forest.estimators.unusable_columns import check_columns, check_missing
 
 
 def takes_any_columns(estimator: Any) -> bool:
     """Whether columns may be of any kind, and values missing."""
     auto = getattr(estimator, "columns", None) == AUTO_COLUMNS
     return auto and estimator.encodes_columns
+
+
+def _remedy(estimator: Any) -> str:
+    """Return what can be done about columns that are not numbers alone."""
+    if not hasattr(estimator, "columns"):
+        return ""
+    takes_any = "columns='auto', which takes text, times and missing values"
+    if not estimator.encodes_columns:
+        return f", or learn in one process with {takes_any}"
+    return f", or set {takes_any}" if estimator.columns is None else ""
 
 
 def query_positions(estimator: Any, X: Any, fitted: Fitted) -> Any:
@@ -176,11 +186,13 @@ def _validated(draft: Any, X: Any, *, reset: bool) -> Any:
             draft, X, reset=reset, dtype="numeric", order="C", accept_sparse="csr"
         )
         if checked.dtype.kind not in "biuf":  # frames whose types are not numpy's come through
-            check_columns(X)
+            check_columns(X, draft.remedy)
         if not is_sparse(checked):
             check_exact(X, checked)
     except (TypeError, ValueError) as error:
-        check_columns(X)
+        check_columns(X, draft.remedy)
+        if not is_sparse(X):
+            check_missing(error, draft.remedy)
         raise_naming("X", error)
     return checked
 
@@ -188,8 +200,9 @@ def _validated(draft: Any, X: Any, *, reset: bool) -> Any:
 class _Draft:
     """What validate_data reads and sets attributes of, in place of the estimator."""
 
-    def __init__(self, tags: Any) -> None:
+    def __init__(self, tags: Any, remedy: str) -> None:
         self._tags = tags
+        self.remedy = remedy
 
     def __sklearn_tags__(self) -> Any:
         return self._tags
@@ -202,7 +215,8 @@ def _drafts_named(name: str) -> type[_Draft]:
 
 
 def _draft(estimator: Any, fitted: Fitted | None = None) -> Any:
-    draft: Any = _drafts_named(type(estimator).__name__)(estimator.__sklearn_tags__())
+    named = _drafts_named(type(estimator).__name__)
+    draft: Any = named(estimator.__sklearn_tags__(), _remedy(estimator))
     if fitted is not None:
         draft.n_features_in_ = fitted.n_columns
         if fitted.feature_names is not None:

@@ -51,8 +51,9 @@ class ClassRuns:
         same = sum((count / self._n) ** 2 for count in self._counts.values())
         expected = self._n * (1.0 - same)
         if expected >= FEWEST_CHANGES and self._n_changes < SUSPICIOUS * expected:
+            times = "once" if self._n_changes == 1 else f"{self._n_changes:,} times"
             warnings.warn(
-                f"the class changed only {self._n_changes} times in {self._n:,} rows: a forest "
+                f"the class changed only {times} in {self._n:,} rows: a forest "
                 "that learns rows sorted by class predicts badly. Shuffle them first, or call "
                 "fit(), which shuffles",
                 UserWarning,

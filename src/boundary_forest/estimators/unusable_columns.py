@@ -21,9 +21,10 @@ _TIMES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.ti
 
 ENCODE = "encode text and categories, for example with scikit-learn's OneHotEncoder"
 CONVERT = "convert times to numbers, for example to seconds since some date"
+FILL_IN = "fill in missing values, for example with scikit-learn's SimpleImputer"
 
 
-def check_cell(name: Any, cell: Any) -> None:
+def check_cell(name: Any, cell: Any, remedy: str = "") -> None:
     """Raise an error that names the column and what to do, if a cell is text or a time.
 
     Parameters
@@ -32,10 +33,14 @@ def check_cell(name: Any, cell: Any) -> None:
         The column.
     cell : object
         One of its values.
+    remedy : str, default=""
+        What else to do, at the end of the sentence.
     """
     cell = plain(cell)
     if isinstance(cell, _TIMES):
-        raise TypeError(f"X must contain numbers, but column {name!r} contains {cell}: {CONVERT}")
+        raise TypeError(
+            f"X must contain numbers, but column {name!r} contains {cell}: {CONVERT}{remedy}"
+        )
     if not isinstance(cell, str | bytes) or _is_number(cell):
         return
     what = f"X must contain numbers, but column {name!r} contains {cell!r}"
@@ -45,16 +50,18 @@ def check_cell(name: Any, cell: Any) -> None:
     if _DATE.match(text):
         parse = "parse it, for example with pandas.to_datetime(..., dayfirst=True)"
         raise ValueError(f"{what}, which looks like a date: {parse}, and {CONVERT}")
-    raise ValueError(f"{what}: {ENCODE}")
+    raise ValueError(f"{what}: {ENCODE}{remedy}")
 
 
-def check_columns(X: Any) -> None:
+def check_columns(X: Any, remedy: str = "") -> None:
     """Raise such an error for the first column that is the reason why X was refused, if one is.
 
     Parameters
     ----------
     X : array-like
         A frame, an array or lists, as given.
+    remedy : str, default=""
+        As for ``check_cell``.
     """
     names = getattr(X, "column_names", getattr(X, "columns", None))  # pyarrow; pandas and polars
     columns: Sequence[int]
@@ -71,7 +78,13 @@ def check_columns(X: Any) -> None:
     for j, cells in zip(columns, object_columns(X, columns), strict=True):
         name = j if names is None else names[j]
         for cell in cells:
-            check_cell(name, cell)
+            check_cell(name, cell, remedy)
+
+
+def check_missing(error: Exception, remedy: str) -> None:
+    """Raise an error with the remedy in place of scikit-learn's about a missing value."""
+    if remedy and "X contains NaN" in str(error):
+        raise ValueError(f"Input X contains NaN: {FILL_IN}{remedy}")
 
 
 def _is_number(text: str | bytes) -> bool:

@@ -308,15 +308,7 @@ class ClusterMixin(BaseBoundaryForest):
             self._open_checkpoint()
         if self._checkpoint is not None and self._fitted is None:
             call = replace(call, reset=False)  # there is nothing to forget
-        try:
-            result = super()._learn(call)
-        except (TypeError, ValueError) as error:
-            if getattr(self, "columns", None) is not None:
-                error.add_note(
-                    "on a cluster, columns='auto' takes numbers without missing values alone: "
-                    "encode the columns first, or learn in one process"
-                )
-            raise
+        result = super()._learn(call)
         if self._checkpoint is not None and self._checkpoint.n_rows >= self.checkpoint_rows:
             try:
                 self.save_checkpoint()
