@@ -7,6 +7,8 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.datasets import load_digits, make_friedman1
 
 import boundary_forest
@@ -162,6 +164,18 @@ def test_saved_and_copied_forests_go_on_alike(task, tmp_path):
             assert (answered(again, queries) == answered(whole, queries)).all()
 
 
+@pytest.mark.parametrize("feature_weights", [None, "given"])
+def test_forests_that_learn_no_weights_are_saved_and_copied(task, feature_weights, tmp_path):
+    estimator, X, y, queries = task
+    if feature_weights == "given":
+        feature_weights = np.linspace(1, 2, X.shape[1])
+    forest = made(estimator, feature_weights=feature_weights, columns=None)
+    forest.partial_fit(X[:300], y[:300])
+    forest.save(tmp_path / "model")
+    for again in (load(tmp_path / "model"), pickle.loads(pickle.dumps(forest))):
+        assert (answered(again, queries) == answered(forest, queries)).all()
+
+
 def test_a_reopened_folder_has_the_same_mixture(task, tmp_path):
     estimator, X, y, queries = task
     whole = made(estimator).partial_fit(X, y)
@@ -249,6 +263,41 @@ def test_huge_targets_and_features_stay_finite():
     for factor in (1e150, 1e300):
         forest = made(BoundaryForestRegressor).partial_fit(X * 1e100, y * factor)
         assert np.isfinite(forest.predict(X[:50])).all()
+
+
+# What makes sums overflow, vanish or cancel.
+NUMBERS = st.sampled_from(
+    [0.0, 1.0, -1.0, 0.5, 3.0, 1e6, -1e15, 1e-300, 5e-324, 1e150, 1e300, -1e308]
+)
+
+
+@pytest.mark.filterwarnings("ignore:the class changed only")
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(st.lists(st.lists(NUMBERS, min_size=1, max_size=6), min_size=1, max_size=3), st.data())
+def test_whatever_comes_predictions_are_numbers(values, data):
+    """Columns take a few numbers each, and so do labels, which may also be sorted."""
+    n = 260
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    X = np.column_stack([rng.choice(of_column, n) for of_column in values])
+    X += np.where(
+        rng.random(X.shape) < data.draw(st.sampled_from([0.0, 0.5])), rng.random(X.shape), 0
+    )
+    labels = rng.choice(data.draw(st.lists(NUMBERS, min_size=1, max_size=4)), n)
+    labels = np.sort(labels) if data.draw(st.booleans()) else labels
+    classifier, regressor = made(BoundaryForestClassifier), made(BoundaryForestRegressor)
+    for batch in np.split(np.arange(n), [1, 40, 130]):
+        if batch[0] > 0:
+            P = classifier.predict_proba_then_learn(X[batch], labels[batch].astype(str))
+            assert (P >= 0).all()
+            np.testing.assert_allclose(P.sum(axis=1), 1)
+            assert np.isfinite(regressor.predict_then_learn(X[batch], labels[batch])).all()
+        else:
+            classifier.partial_fit(X[batch], labels[batch].astype(str))
+            regressor.partial_fit(X[batch], labels[batch])
+        P = classifier.predict_proba(X[:20])
+        assert (P > 0).all()
+        np.testing.assert_allclose(P.sum(axis=1), 1)
+        assert np.isfinite(regressor.predict(X[:20])).all()
 
 
 def test_a_far_origin_does_not_spoil_linear_models():

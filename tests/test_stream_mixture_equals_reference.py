@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import cycle, islice
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,8 @@ from hypothesis import strategies as st
 from test_engine_equals_reference import assert_same_trees
 from test_mixture_equals_reference import N_QUERIES, cases
 
-from boundary_forest import _core, reference
+from boundary_forest import BoundaryForestClassifier, _core, reference
+from boundary_forest.estimators.forest_settings import AUTO
 from boundary_forest.reference import stream_mixture as rules
 
 pytestmark = pytest.mark.kernels
@@ -17,27 +20,39 @@ pytestmark = pytest.mark.kernels
 
 def both(case, lifetimes, *, with_ids=False):
     X, y, n = case["X"], case["y"], case["n"]
-    classify = case["task"] == "classify"
-    E = "shepard_vote" if classify else "shepard_mean"
-    same = {
-        "epsilon": 0.0 if classify else None, "seed": case["seed"],
-        "max_samples": case["max_samples"], "feature_weights": case["feature_weights"],
-    }  # fmt: skip
-    engine = _core.Forest(
-        **same, n_estimators=case["n_T"], max_children=5, n_features=X.shape[1],
-        label_length=y.shape[1], element_type=X.dtype.name, metric="euclidean", p=2.0, estimator=E,
-        label_metric="discrete" if classify else "euclidean", vote_weights="mixture",
-        lifetimes=lifetimes, ids="int64" if with_ids else "none",
-    )  # fmt: skip
+    engine = empty_engine(case, lifetimes, with_ids=with_ids)
     oracle = reference.ExtendedForest(
-        **same, n_T=case["n_T"], k=5, E=E, weights="mixture", lifetimes=lifetimes
-    )
+        **shared_parameters(case), n_T=case["n_T"], k=5, E=estimator_of(case), weights="mixture",
+        lifetimes=lifetimes,
+    )  # fmt: skip
     for begin, end in zip([0, *case["cuts"]], [*case["cuts"], n], strict=True):
         ids = [np.arange(begin, end)] if with_ids else []
         engine.learn(X[begin:end], y[begin:end], case["n_jobs"], *ids)
     for x, c in zip(X[:n], y[:n], strict=True):
         oracle.BFTrain(x, c)
     return engine, oracle
+
+
+def empty_engine(case, lifetimes, *, with_ids=False):
+    X, y = case["X"], case["y"]
+    return _core.Forest(
+        **shared_parameters(case), n_estimators=case["n_T"], max_children=5, n_features=X.shape[1],
+        label_length=y.shape[1], element_type=X.dtype.name, metric="euclidean", p=2.0,
+        estimator=estimator_of(case), vote_weights="mixture", lifetimes=lifetimes,
+        label_metric="discrete" if case["task"] == "classify" else "euclidean",
+        ids="int64" if with_ids else "none",
+    )  # fmt: skip
+
+
+def estimator_of(case):
+    return "shepard_vote" if case["task"] == "classify" else "shepard_mean"
+
+
+def shared_parameters(case):
+    return {
+        "epsilon": 0.0 if case["task"] == "classify" else None, "seed": case["seed"],
+        "max_samples": case["max_samples"], "feature_weights": case["feature_weights"],
+    }  # fmt: skip
 
 
 def assert_same(engine, oracle, case):
@@ -76,11 +91,12 @@ def test_mixtures_of_streams_are_the_references(case):
     assert_same(*both(case, lifetimes_for(case["n_T"])), case)
 
 
-@settings(max_examples=4, deadline=None, derandomize=True)
-@given(cases(140), st.data())
-def test_models_without_forgotten_rows_are_the_references(case, data):
+def assert_same_after_forgetting(case, data, lifetimes):
+    """Rows are forgotten by another engine that the state was copied to, and more are learned."""
     n = case["n"]
-    engine, oracle = both(case, lifetimes_for(case["n_T"]), with_ids=True)
+    first, oracle = both(case, lifetimes, with_ids=True)
+    engine = empty_engine(case, lifetimes, with_ids=True)
+    engine.restore(first.snapshot().state())
     stored = engine.snapshot().state()["arrivals"].tolist()
     lost = sorted(data.draw(st.sets(st.sampled_from(stored[:-1]), min_size=1, max_size=9)))
     assert engine.forget(np.array(lost), 1, False) == []
@@ -90,6 +106,26 @@ def test_models_without_forgotten_rows_are_the_references(case, data):
         oracle.BFTrain(x, c)
     engine.learn(case["X"][more], case["y"][more], 1, np.arange(n, n + N_QUERIES))
     assert_same(engine, oracle, case)
+
+
+@settings(max_examples=4, deadline=None, derandomize=True)
+@given(cases(140), st.data())
+def test_models_without_forgotten_rows_are_the_references(case, data):
+    assert_same_after_forgetting(case, data, lifetimes_for(case["n_T"]))
+
+
+@settings(max_examples=3, deadline=None, derandomize=True)
+@given(cases(180), st.data())
+def test_the_setting_of_for_streams_is_the_references(case, data):
+    setting = BoundaryForestClassifier.for_streams()
+    names = {
+        "n_T": "n_estimators",
+        "max_samples": "max_samples",
+        "feature_weights": "feature_weights",
+    }
+    case |= {name: getattr(setting, parameter) for name, parameter in names.items()}
+    lifetimes = [life or 0 for life in islice(cycle(AUTO), case["n_T"])]
+    assert_same_after_forgetting(case, data, lifetimes)
 
 
 def test_long_spans_are_the_references():

@@ -63,6 +63,7 @@ void put_adaptation(const Params& params, const ExampleStore& store, const Versi
     state.window.labels.insert(state.window.labels.end(), window.label(a),
                                window.label(a) + params.label_length);
   }
+  if (!params.has_learned_weights) return;
   std::vector<const TreeSettings*> distinct;
   for (const TreeVersion& version_of_tree : version.trees) {
     const TreeSettings* settings = version_of_tree.tree->settings().get();
