@@ -207,7 +207,7 @@ Forgetting = Annotated[
     str | None,
     typer.Option(
         help="Replace each tree after its lifetime, a number of rows: auto, or lifetimes separated "
-        "by commas, where never means unlimited. Implies 56 trees.",
+        "by commas, where never means unlimited. Implies 48 trees.",
         callback=_lifetimes,
         metavar="LIFETIMES",
     ),

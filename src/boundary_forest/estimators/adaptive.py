@@ -41,7 +41,7 @@ STREAM_CONSTRAINTS: dict[str, list[Any]] = {
 
 # What measurement found best on streams that drift; `make bench SECTIONS=streams` measures it.
 FOR_STREAMS: Mapping[str, Any] = {
-    "n_estimators": 56,
+    "n_estimators": 48,
     "feature_weights": "learned",
     "max_samples": 0.4,
     "weights": "mixture",
