@@ -17,6 +17,11 @@ from boundary_forest.service.row_values import checked_rows
 from boundary_forest.service.rows import Rows
 from boundary_forest.service.settings import Limits
 
+try:
+    import orjson
+except ImportError:  # where it has no wheel
+    orjson = None  # type: ignore[assignment]
+
 JSON = "application/json"
 NPY = "application/x-npy"
 ARROW = "application/vnd.apache.arrow.stream"
@@ -115,6 +120,33 @@ def read_body(content: bytes, content_type: str, query: dict[str, str]) -> Body:
 
 def read_object(content: bytes) -> dict[str, Any]:
     """Return a JSON object; ServiceError if the bytes are none."""
+    found = _read_fast(content)
+    if found is None:
+        found = _read_plain(content)
+    if not isinstance(found, dict):
+        raise ServiceError(400, "bad_json", "the body must be a JSON object")
+    return found
+
+
+def _read_fast(content: bytes) -> Any:
+    """Return what orjson reads, in a fifth of json's time; None if json must decide."""
+    if orjson is None:
+        return None
+    try:
+        found = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return None
+    # It rounds integers of more than 64 bits, which are ids where there is no other number.
+    if isinstance(found, dict) and any(_has_float(found.get(name)) for name in ("ids", "allowed")):
+        return None
+    return found
+
+
+def _has_float(values: Any) -> bool:
+    return isinstance(values, list) and float in map(type, values)
+
+
+def _read_plain(content: bytes) -> Any:
     try:
         # A number of more digits than this is refused by Python, too, but with a hint for
         # programmers.
@@ -124,8 +156,6 @@ def read_object(content: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         what = str(error) if isinstance(error, json.JSONDecodeError) else "it cannot be read"
         raise ServiceError(400, "bad_json", f"the body is not JSON: {what}") from error
-    if not isinstance(found, dict):
-        raise ServiceError(400, "bad_json", "the body must be a JSON object")
     return found
 
 
