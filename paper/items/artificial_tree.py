@@ -22,8 +22,8 @@ RULE = (
     f"the factor at the largest N within {NEAR_FACTOR:g} of {FACTOR:g}; the root's children within "
     f"{NEAR_ROOT:.0%} of (2N)^0.5 there; the power of its children's children, over the upper half "
     f"of log N, within {NEAR_QUARTER:g} of {QUARTER:g}. With k, once the root is full, the power "
-    f"law must err at least {RULED_OUT:g} times as much as the logarithm, both fitted to the first "
-    "half of the points; and the root must be full at an N within 20 % of k²/2, the paper's "
+    f"law must have at least {RULED_OUT:g} times the error of the logarithm, both fitted to the "
+    "first half of the points; and the root must be full at an N within 20 % of k²/2, the paper's "
     "argument."
 )
 
@@ -134,7 +134,7 @@ def limited_rows(figures: dict[str, Any], k: int) -> list[Row]:
     if law is None:
         rows = [Row(what, paper, "the root gets full too late to tell")]
     else:
-        ours = f"power law errs {law['factor']:.1f} times as much"
+        ours = f"power law's error is {law['factor']:.1f} times as large"
         rows = [Row(what, paper, ours, holds(law["factor"] >= RULED_OUT))]
     if filled is not None:
         near = close(filled, k * k / 2, relative=0.2)

@@ -21,9 +21,9 @@ RULED_OUT = 5.0
 RULE = (
     "the cover tree's powers, over the upper half of log N, must be within "
     f"{NEAR_POWER:g} of 2 for training and of 1 for queries. For the forest the paper's laws, "
-    f"a (N log N - N) and a log N + b, must err at most 1 / {RULED_OUT:g} as much as the cover "
-    "tree's, a N² and a N, all fitted to all points as in the paper. At the largest N that both "
-    "have come to, the cover tree must cost more."
+    f"a (N log N - N) and a log N + b, must have at most 1 / {RULED_OUT:g} of the error of the "
+    "cover tree's, a N² and a N, all fitted to all points as in the paper. At the largest N that "
+    "both have come to, the cover tree must cost more."
 )
 
 
@@ -132,7 +132,7 @@ def law_row(figures: dict[str, Any], name: str) -> Row:
     return Row(
         f"forest, {NAMES[name]}: {shape}",
         "fits",
-        f"the cover tree's law errs {law['factor']:.1f} times as much",
+        f"the error of the cover tree's law is {law['factor']:.1f} times as large",
         holds(law["factor"] >= RULED_OUT),
     )
 

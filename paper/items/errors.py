@@ -58,8 +58,8 @@ def main_remark(found: contests.Figures) -> str:
     if "dna" in found:
         of = found["dna"]
         sentences.append(
-            f"On dna the forest errs on {of['BF']['error']:.1f} % where 1-NN errs on "
-            f"{of['1-NN']['error']:.1f} %, and a random forest on {of['RF-50']['error']:.1f} %: "
+            f"On dna the forest's error is {of['BF']['error']:.1f} %, 1-NN's "
+            f"{of['1-NN']['error']:.1f} % and a random forest's {of['RF-50']['error']:.1f} %: "
             "few of the 180 features matter, the trees find them, and a metric cannot."
         )
     sentences.append(
@@ -72,12 +72,12 @@ def main_remark(found: contests.Figures) -> str:
 def appendix_remark(found: contests.Figures) -> str:
     """Describe the paper's slip on pendigits, and our error there."""
     text = (
-        "The paper's cover trees err on 90.4 % of pendigits, where its main table has 2.8 %: a "
-        "slip, which is left out here."
+        "The error of the paper's cover trees on pendigits is 90.4 %, where its main table has "
+        "2.8 %: a slip, which is left out here."
     )
     if "pendigits" in found:
         ours = found["pendigits"]["CT(1.1, 0.1)"]["error"]
-        text += f" Ours errs on {ours:.2f} % of it, as 1-NN does."
+        text += f" Our error there is {ours:.2f} %, as is that of 1-NN."
     return text
 
 

@@ -21,7 +21,7 @@ ERRORS = 2.0  # standard errors
 CHANCE = 0.99
 
 RULE = (
-    f"at k = {JUDGED} the forest errs more than without a limit by at most {ERRORS:g} standard "
+    f"at k = {JUDGED} the error is higher than without a limit by at most {ERRORS:g} standard "
     "errors (of a share, on so many queries), and makes at most as many comparisons a query. For "
     "retrieval an error is an x* that is not the nearest of all examples; there the limit is "
     "reached, and must save at least half of the comparisons. n_T = 50."

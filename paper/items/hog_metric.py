@@ -132,7 +132,7 @@ def remark(figures: dict[str, Any], near: float) -> str:
     ours, pixels = figures["hog"]["error"], figures["pixels"]["error"]
     text = (
         f"The HOG chosen has {named(tuple(figures['chosen']))}: {figures['hog']['D']:,} features. "
-        f"With it the forest errs {ours:.2f} %, with raw pixels {pixels:.2f} %."
+        f"With it the forest's error is {ours:.2f} %, with raw pixels {pixels:.2f} %."
     )
     if ours > PAPER:
         text += (

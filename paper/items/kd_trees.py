@@ -24,11 +24,11 @@ TURNS = 3  # whatever else runs can only slow one down
 SAME = 1 + 1e-5  # distances so near each other are equal but for the rounding of float32
 
 RULE = (
-    "at 10 % of the points, no other number of trees may err less than 4 trees by more than two "
-    "standard errors; and with 4 trees the error may exceed that of 1-NN by two standard errors at "
-    "most. The standard error is that of the difference of two shares of the test rows. The "
-    "hypercube has no classes: there the share of queries that miss their nearest neighbour is "
-    "reported, but not judged. Times are ratios within one run."
+    "at 10 % of the points, no other number of trees may have an error that is lower than that of "
+    "4 trees by more than two standard errors; and with 4 trees the error may exceed that of "
+    "1-NN by two standard errors at most. The standard error is that of the difference of two "
+    "shares of the test rows. The hypercube has no classes: there the share of queries that miss "
+    "their nearest neighbour is reported, but not judged. Times are ratios within one run."
 )
 
 

@@ -10,8 +10,8 @@ from paper.shares import two_standard_errors
 K_NN = ("1-NN", "3-NN")
 
 RULE = (
-    "similar: the forest errs at most as often as the better of 1-NN and 3-NN, or within two "
-    "standard errors of it. A fraction: its training and testing together take less time than "
+    "similar: the forest makes at most as many errors as the better of 1-NN and 3-NN, or within "
+    "two standard errors of it. A fraction: its training and testing together take less time than "
     "testing takes 1-NN, on one thread. What is learned in part only, and the time of digits, "
     "which is too short, are not judged."
 )

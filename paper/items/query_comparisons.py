@@ -113,8 +113,9 @@ def unlimited_row(figures: dict[str, Any]) -> Row:
     by_log, by_n = (1 / factor for factor in law["factors"])
     return Row(
         "no limit: power law, with power",
-        "< 0.5, log errs ≥ 5 times as much",
-        f"{law['power']['p']:.3f}, log errs {by_log:.1f} (even in N: {by_n:.1f}) times as much",
+        "< 0.5, log's error is ≥ 5 times as large",
+        f"{law['power']['p']:.3f}, log's error is {by_log:.1f} (even in N: {by_n:.1f}) times as "
+        "large",
         holds(law["power"]["p"] < 0.5 and max(by_log, by_n) >= RULED_OUT),
     )
 
@@ -123,11 +124,13 @@ def limited_row(figures: dict[str, Any], k: int) -> Row:
     """Return the row on a logarithm once the roots are full."""
     what, law = f"k = {k}: logarithm once roots are full", law_of(figures, k)
     if law is None:
-        return Row(what, "power law errs ≥ 5 times as much", "roots get full too late to tell")
+        return Row(
+            what, "power law's error is ≥ 5 times as large", "roots get full too late to tell"
+        )
     a, b, (by_log, by_n) = law["log"]["a"], law["log"]["b"], law["factors"]
     return Row(
         what,
-        "power law errs ≥ 5 times as much",
+        "power law's error is ≥ 5 times as large",
         f"{by_log:.1f} (even in N: {by_n:.1f}) times; {a:.1f} log N {b:+.0f}, N ≥ {law['from']:,}",
         holds(max(by_log, by_n) >= RULED_OUT),
     )
@@ -197,9 +200,9 @@ def remark(figures: dict[str, Any], rows: list[Row]) -> str:
             for k, law in slow.items()
         ]
         sentences.append(
-            f"For k = {listed(slow)} the logarithm {'errs' if always else 'does not always err'} "
-            "less than the power law, but not five times less: fitted to the first half, it is off "
-            f"by {listed(off)} at the largest N."
+            f"For k = {listed(slow)} the logarithm's error is {'' if always else 'not always '}"
+            "smaller than the power law's, but not five times smaller: fitted to the first half, "
+            f"it is off by {listed(off)} at the largest N."
         )
     if rows[0].verdict == DIFFERS:
         early, late = slopes(figures)

@@ -238,8 +238,8 @@ def remark(figures: dict[str, Any]) -> str:
         made = mean(turns, "comparisons") / mean(plain, "comparisons")
         sentences.append(
             f"On {name} d = {d} takes {parts[0]:.2f} of the time to learn and {parts[1]:.2f} to "
-            f"query, with {made:.2f} times the comparisons, and errs {mean(turns, 'error'):.2f} % "
-            f"instead of {mean(plain, 'error'):.2f} %."
+            f"query, with {made:.2f} times the comparisons, and the error is "
+            f"{mean(turns, 'error'):.2f} % instead of {mean(plain, 'error'):.2f} %."
         )
     sentences.append(
         "Keeping distances to a fifth is not keeping the order of the nearest ones, which is what "

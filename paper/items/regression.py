@@ -248,7 +248,7 @@ def draw(figures: dict[str, Any]) -> Any:
 ITEMS = (
     Item(
         name="regression",
-        title="Regression beside k-NN",
+        title="Regression compared with k-NN",
         where="Section 5, text",
         chapter="Claims in the text",
         rule=RULE,

@@ -154,11 +154,12 @@ def remark(sets: list[dict[str, Any]]) -> str:
         online, offline = (float(np.mean(one[k]["error"])) for k in KINDS)
         paper = PAPER[one["name"]]
         parts.append(
-            f"On {one['title']} the regret is above {MOST:g} %{sure}: BF errs by {online:.2f} % "
-            f"(paper {paper[0]:g}), OBF by {offline:.2f} % (paper {paper[1]:g})."
+            f"On {one['title']} the regret is above {MOST:g} %{sure}: the error of BF is "
+            f"{online:.2f} % (paper {paper[0]:g}), that of OBF is {offline:.2f} % "
+            f"(paper {paper[1]:g})."
         )
     parts.append(
-        "A tree alone errs as often online as offline, to within "
+        "A single tree makes as many errors online as offline, to within "
         f"{max(abs(change(one, 'tree')) for one in sets):.1%}. But online all trees are shown the "
         "examples in the same order, and differ only in how they began. What changes offline is "
         "how often two trees make the same mistake: "

@@ -159,7 +159,7 @@ def tables(sets: list[dict[str, Any]]) -> list[Table]:
     header = ("data", "ties", *(f"times {factor}" for factor in factors))
     forest = [
         Table(
-            f"Forest, beside itself without the factor: {title}",
+            f"Forest, compared with itself without the factor: {title}",
             header,
             [
                 [one["title"], ties, *(one[ties]["factors"][factor][name] for factor in factors)]
