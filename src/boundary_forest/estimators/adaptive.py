@@ -1,4 +1,4 @@
-"""What goes beyond the paper: weights of features, sampling, and how trees' answers are weighed."""
+"""Extensions of the paper: weights of features, sampling, and how trees' answers are weighted."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ class AdaptiveMixin:
         """Return an estimator for tables with raw columns, of which some may be useless.
 
         It learns feature weights, its trees learn different samples of the examples, and a mixture
-        of experts answers from what they find. One setting serves all tables. With another metric
-        than the Euclidean one and with ``forgetting``, ``weights`` is "auto".
+        of experts predicts from the examples that they find. One setting serves all tables. With
+        ``forgetting``, or with another metric than the Euclidean one, ``weights`` is "auto".
 
         Parameters
         ----------
@@ -159,12 +159,11 @@ class StreamsMixin:
     def for_streams(cls, **overrides: Any) -> Self:
         """Return an estimator for streams that drift: its trees have lifetimes.
 
-        Half of its trees have an unlimited lifetime, the others one of 16 to 4,096 examples. It
-        learns feature weights from the latest examples. It predicts by a mixture of its trees,
-        weighted by their recent accuracy, the nearest of the latest rows, and linear models that
-        forget.
-        With another metric than the Euclidean one ``weights`` is "auto".
-        Its ``fit`` keeps the order of the rows. One setting serves all streams.
+        Half of its trees have an unlimited lifetime; the others have lifetimes of 16 to 4,096
+        examples. It learns feature weights from the latest examples. It combines the predictions of
+        its trees, of the nearest of the latest rows, of linear models that forget, and of a ridge
+        regression around the query. With another metric than the Euclidean one, ``weights`` is
+        "auto". Its ``fit`` keeps the order of the rows. One setting serves all streams.
 
         Parameters
         ----------

@@ -118,7 +118,7 @@ class BoundaryForestClassifier(
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if the first batch was a data frame whose columns are all named by text. Later
-        frames must have the same names in the same order.
+        frames must have the same names in the same order; with ``columns="auto"``, in any order.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What goes beyond the paper, for the River classes that learn labels and targets."""
+"""Extensions of the paper, for the River classes that learn labels and targets."""
 
 from __future__ import annotations
 
