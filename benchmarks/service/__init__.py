@@ -1,1 +1,1 @@
-"""The service under load: ``python -m benchmarks.service load`` and ``... endurance``."""
+"""The service under load: ``python -m benchmarks.service load|bulk|endurance``."""

@@ -1,11 +1,11 @@
-"""``python -m benchmarks.service load|endurance``: print figures as JSON."""
+"""``python -m benchmarks.service load|bulk|endurance``: print figures as JSON."""
 
 import argparse
 import json
 
-from benchmarks.service import endurance, load
+from benchmarks.service import bulk, endurance, load
 
-PROGRAMS = {"load": load, "endurance": endurance}
+PROGRAMS = {"load": load, "bulk": bulk, "endurance": endurance}
 
 
 def main() -> None:

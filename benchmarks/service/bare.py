@@ -19,8 +19,8 @@ async def parse(name: str, request: Request) -> dict[str, Any]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--http", default="h11")
-    parser.add_argument("--loop", default="asyncio")
+    parser.add_argument("--http", default="httptools")
+    parser.add_argument("--loop", default="uvloop")
     options = parser.parse_args()
     uvicorn.run(
         app,

@@ -57,7 +57,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _measured(options: argparse.Namespace, folder: Path, pid: int) -> dict[str, Any]:
-    connection = _connect()
+    connection = connect()
     watched = psutil.Process(pid)
     predicting = _Predicting()
     pauses: list[float] = []
@@ -69,7 +69,7 @@ def _measured(options: argparse.Namespace, folder: Path, pid: int) -> dict[str, 
         if sent == BATCH:
             predicting.start()
         start = time.perf_counter()
-        answer = _post(connection, "/v1/learn", _npy(X, y), NPY)
+        answer = post(connection, "/v1/learn", npy(X, y), NPY)
         pauses.append(time.perf_counter() - start)
         sent += BATCH
         if answer["seen"] != sent:
@@ -120,13 +120,13 @@ class _Predicting:
         self._thread.join()
 
     def _run(self) -> None:
-        connection = _connect()
+        connection = connect()
         rng = np.random.default_rng(0)
         headers = {"content-type": "application/json"}
         while not self._stopping:
             body = json.dumps({"rows": [rng.random(N_FEATURES).tolist()]}).encode()
             start = time.perf_counter()
-            _post(connection, "/v1/predict", body, headers)
+            post(connection, "/v1/predict", body, headers)
             self.seconds.append(time.perf_counter() - start)
             time.sleep(0.01)
 
@@ -136,14 +136,14 @@ def _quantiles(seconds: list[float]) -> dict[str, float]:
     return {name: float(np.quantile(seconds, q)) * 1e3 for name, q in names.items()}
 
 
-def _npy(*arrays: NDArray[Any]) -> bytes:
+def npy(*arrays: NDArray[Any]) -> bytes:
     body = io.BytesIO()
     for array in arrays:
         np.save(body, array)
     return body.getvalue()
 
 
-def _connect() -> http.client.HTTPConnection:
+def connect() -> http.client.HTTPConnection:
     """Return a connection, once the service listens."""
     for _ in range(600):
         connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=120)
@@ -156,7 +156,7 @@ def _connect() -> http.client.HTTPConnection:
     raise RuntimeError("the service did not answer")
 
 
-def _post(
+def post(
     connection: http.client.HTTPConnection, path: str, body: bytes, headers: dict[str, str]
 ) -> dict[str, Any]:
     connection.request("POST", path, body, headers)
