@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 LEARN, REPLACE, TRUNCATE, ERASE = "learn", "replace", "truncate", "erase"
@@ -76,12 +76,17 @@ class Operation:
 
     def sealed(self, contents: bytes) -> Operation:
         """Return the operation with the checksum that goes with these contents."""
-        line = json.dumps(astuple(replace(self, checksum=0)))
-        return replace(self, checksum=zlib.crc32(contents, zlib.crc32(line.encode())))
+        line = json.dumps((*self._place(), 0))
+        checksum = zlib.crc32(contents, zlib.crc32(line.encode()))
+        return Operation(*self._place(), checksum)
+
+    def _place(self) -> tuple[int, str, int, int, int]:
+        # dataclasses.astuple takes as long as the checksum of small contents.
+        return self.number, self.kind, self.call, self.first, self.n
 
     def row(self, contents: bytes) -> tuple[Any, ...]:
         """Return the row of the table that holds this operation with these contents."""
-        return (*astuple(self.sealed(contents)), contents)
+        return (*self._place(), self.sealed(contents).checksum, contents)
 
     def check(self, contents: Any) -> bytes:
         """Return the contents; ValueError if they are not those it was written with."""
