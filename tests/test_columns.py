@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from boundary_forest import BoundaryForestClassifier, BoundaryForestRegressor
 from boundary_forest.estimators.columns.category_means import MOST_SHOWN
+from boundary_forest.estimators.columns.new_features import MOST_WITH_CATEGORIES
 from boundary_forest.estimators.columns.reading import read_frame
 from tests.column_tables import mixed_table
 
@@ -59,6 +60,17 @@ def test_batches_do_not_matter(cuts, seed):
     frame, y = mixed_table(seed=seed)
     whole = in_batches(frame, y, [])
     assert in_batches(frame, y, cuts).fingerprint() == whole.fingerprint()
+
+
+def test_batches_do_not_matter_where_features_come_by_the_dozen():
+    """As many as leave the terms of a quadratic model the same, whenever they come."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 8, (400, 7))
+    frame = pd.DataFrame(codes).map(lambda code: f"c{code}").add_prefix("x")
+    y = codes[:, 0] + codes[:, 1] > 7
+    whole = in_batches(frame, y, [])
+    assert len(whole.feature_weights_) == MOST_WITH_CATEGORIES
+    assert in_batches(frame, y, [*range(1, 40), 77, 200]).fingerprint() == whole.fingerprint()
 
 
 def test_batches_do_not_matter_in_regression_and_row_by_row():

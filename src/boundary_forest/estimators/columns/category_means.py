@@ -104,6 +104,10 @@ class CategoryMeans:
         """
         if len(self.places) > MOST_SHOWN:
             return []
+        if len(codes) == 1:  # the same of one row, in a tenth of the time
+            place = self.place_of(float(codes[0]), texts)
+            comes_again = place != UNKNOWN and self.sums[place, 0] == SHOWN_FROM - 1
+            return [(0, place)] if comes_again else []
         known = self._joined_by(codes, texts)
         places = _placed(codes, [known.places.get(text, OTHERS) for text in texts])
         came, first = np.unique(places, return_index=True)

@@ -118,7 +118,7 @@ class TextColumns:
 
         The kind of the column is known from the row ``begin`` on.
         """
-        known = self.categories.get(column, CategoryMeans.empty(0))
+        known = self.categories.get(column) or CategoryMeans.empty(0)
         begin = max(0, begin)
         found = known.shown(rows.values[begin:, column], rows.texts.get(column, ()))
         return [(begin + row, place) for row, place in found]
