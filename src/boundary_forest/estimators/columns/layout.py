@@ -67,11 +67,17 @@ class Layout:
     @cached_property
     def means(self) -> dict[int, NDArray[np.int64]]:
         """Features and slots of those that are means of labels, of shape (2, n), by column."""
+        pairs = self.mean_pairs.items()
+        return {column: np.array(found, dtype=np.int64).T for column, found in pairs}
+
+    @cached_property
+    def mean_pairs(self) -> dict[int, list[tuple[int, int]]]:
+        """The same as plain numbers."""
         found: dict[int, list[tuple[int, int]]] = {}
         for i, (column, slot) in enumerate(self.features):
             if slot > VALUE:
                 found.setdefault(column, []).append((i, slot))
-        return {column: np.array(pairs, dtype=np.int64).T for column, pairs in found.items()}
+        return found
 
     @cached_property
     def categories(self) -> dict[int, dict[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 
 from boundary_forest.estimators.columns.category_means import (
     CategoryMeans,
-    label_means,
     loaded_means,
     saved_means,
 )
@@ -96,22 +96,20 @@ class TextColumns:
     def _put_row(
         self, rows: RawRows, priors: NDArray[np.float64], layout: Layout, x: NDArray[np.float64]
     ) -> None:
-        """Put those of one row: array by array takes five times as long."""
-        columns = [column for column in layout.means if column in self.categories]
-        if not columns:
-            return
-        codes, sums = rows.values[0].tolist(), []
-        for column in columns:
-            known = self.categories[column]
+        """Put those of one row, by plain numbers: array by array takes five times as long."""
+        codes, of_all = rows.values[0].tolist(), priors.tolist()
+        for column, pairs in layout.mean_pairs.items():
+            known = self.categories.get(column)
+            if known is None:
+                continue
             place = known.place_of(codes[column], rows.texts.get(column, ()))
-            sums.append(known.sums_at(place))
-            feature = layout.categories.get(column, {}).get(place)
-            if feature is not None:
-                x[feature] = 1.0
-        means = label_means(np.array(sums), priors)
-        for found, column in zip(means, columns, strict=True):
-            features, slots = layout.means[column]
-            x[features] = found[slots]
+            n, *sums = known.sums_at(place).tolist()
+            for feature, slot in pairs:
+                mean = (sums[slot] + of_all[slot]) / (n + 1.0)
+                x[feature] = mean if math.isfinite(mean) else 0.0
+            shown = layout.categories.get(column, {}).get(place)
+            if shown is not None:
+                x[shown] = 1.0
 
     def shown(self, rows: RawRows, column: int, begin: int) -> list[tuple[int, int]]:
         """Return the categories of a column that become features with rows: row and place.
