@@ -1,4 +1,4 @@
-// Small dense matrices: sums of outer products, and Cholesky's method without pivoting.
+// Small dense matrices: Cholesky's method without pivoting.
 //
 // The order of every sum is part of the definition, so that all instruction sets and reference/mixture.py
 // agree bit for bit: an element gets one product after another, in order of rows; a dot product runs in 16
@@ -31,30 +31,6 @@ inline double lane_dot(const double* a, const double* b, std::size_t n) {
 inline void add_multiple(double* __restrict y, double factor, const double* __restrict x,
                          std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) y[i] += factor * x[i];
-}
-
-// G (size x size) += the sum over rows r of the outer product of row r with itself. Four rows at a time, so
-// that an element of G is read and written once for them.
-inline void add_outer_products(const double* rows, std::size_t n_rows, std::size_t size,
-                               double* G) {
-  std::size_t r = 0;
-  for (; r + 4 <= n_rows; r += 4) {
-    const double* __restrict a = rows + r * size;
-    const double* __restrict b = a + size;
-    const double* __restrict c = b + size;
-    const double* __restrict d = c + size;
-    for (std::size_t j = 0; j < size; ++j) {
-      double* __restrict g = G + j * size;
-      const double aj = a[j], bj = b[j], cj = c[j], dj = d[j];
-      for (std::size_t k = j; k < size; ++k)
-        g[k] = (((g[k] + aj * a[k]) + bj * b[k]) + cj * c[k]) + dj * d[k];
-    }
-  }
-  for (; r < n_rows; ++r) {
-    const double* row = rows + r * size;
-    for (std::size_t j = 0; j < size; ++j)
-      add_multiple(G + j * size + j, row[j], row + j, size - j);
-  }
 }
 
 // Turns row j of A into that of U, and takes it from the rows after it, before `end`. Returns whether A can

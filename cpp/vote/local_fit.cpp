@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/cholesky.hpp"
+#include "distance/kernels/kernel.hpp"
 #include "distance/metric.hpp"
 
 namespace boundary_forest {
@@ -113,12 +114,15 @@ void LocalFit::measure() {
   to_doubles(query_, n_features, query.data());
   differences_.resize(n * n_features);
   differs_.assign(n_features, 0);
+  std::uint64_t* differs = differs_.data();
   for (std::size_t i = 0; i < n; ++i) {
     double* z = differences_.data() + i * n_features;
     to_doubles({store_.row(ends_[i]), store_.element_type()}, n_features, z);
     for (std::size_t f = 0; f < n_features; ++f) z[f] -= query[f];
     for (std::size_t f = 0; f < scales_.size(); ++f) z[f] *= scales_[f];
-    for (std::size_t f = 0; f < n_features; ++f) differs_[f] |= z[f] != 0.0;
+    // Of 0 alone, no bit but the sign is set; z[f] != 0.0 is no value for a register of several.
+    for (std::size_t f = 0; f < n_features; ++f)
+      differs[f] |= std::bit_cast<std::uint64_t>(z[f]) << 1;
   }
   leave_out_equal_features();
   measure_squares();
@@ -138,12 +142,14 @@ void LocalFit::measure_squares() {
 
 void LocalFit::leave_out_equal_features() {
   const std::size_t n_features = store_.n_features();
-  D_ = static_cast<std::size_t>(std::ranges::count(differs_, 1));
+  kept_.clear();
+  for (std::uint32_t f = 0; f < n_features; ++f)
+    if (differs_[f] != 0) kept_.push_back(f);
+  D_ = kept_.size();
   if (D_ == n_features) return;
   double* to = differences_.data();
   for (std::size_t i = 0; i < ends_.size(); ++i)
-    for (std::size_t f = 0; f < n_features; ++f)
-      if (differs_[f]) *to++ = differences_[i * n_features + f];
+    for (const std::uint32_t f : kept_) *to++ = differences_[i * n_features + f];
 }
 
 void LocalFit::weigh(std::uint8_t power) {
@@ -190,7 +196,7 @@ void LocalFit::prepare_in_space_of_features() {
     for (std::size_t f = 0; f < D_; ++f)
       rows_[i * D_ + f] = roots_[i] * (differences_[i * D_ + f] - centre_[f]);
   gram_.assign(D_ * D_, 0.0);
-  add_outer_products(rows_.data(), n, D_, gram_.data());
+  kernels::instruction_set().add_outer_products(rows_.data(), n, D_, gram_.data());
 }
 
 // S S' and S centre follow from the products of the examples' positions, which serve every power.
@@ -199,10 +205,13 @@ void LocalFit::prepare_in_space_of_ends() {
   if (!has_products_) {
     has_products_ = true;
     rows_.resize(D_ * n);
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t f = 0; f < D_; ++f) rows_[f * n + i] = differences_[i * D_ + f];
+    constexpr std::size_t at_once = 8;  // features, as a line of the cache has them
+    for (std::size_t begin = 0; begin < D_; begin += at_once)
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t f = begin; f < std::min(D_, begin + at_once); ++f)
+          rows_[f * n + i] = differences_[i * D_ + f];
     products_.assign(n * n, 0.0);
-    add_outer_products(rows_.data(), D_, n, products_.data());
+    kernels::instruction_set().add_outer_products(rows_.data(), D_, n, products_.data());
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < i; ++j) products_[i * n + j] = products_[j * n + i];
   }

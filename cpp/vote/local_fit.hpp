@@ -67,7 +67,8 @@ class LocalFit {
   // Features in which some end differs from the query; the others tell nothing, and are left out. (So
   // features that are always zero do not matter.)
   std::size_t D_ = 0;
-  std::vector<char> differs_;
+  std::vector<std::uint64_t> differs_;  // of each feature: 0 if it is left out
+  std::vector<std::uint32_t> kept_;
   std::vector<double> differences_;  // ends x D: positions relative to the query, scaled
   std::vector<double> squares_;      // of the distances
   double least_ = 0.0;               // of them

@@ -125,12 +125,17 @@ using ProjectionKernel = void (*)(const float* rows, std::size_t n, std::size_t 
 constexpr std::size_t panel_width = 16;
 constexpr std::size_t sum_block = 32;  // features
 
+// G (size x size, symmetric) += the sum over rows r of the outer product of row r with itself. Of row j of G, only
+// the elements from j on are defined (products.hpp).
+using ProductKernel = void (*)(const double* rows, std::size_t n_rows, std::size_t size, double* G);
+
 struct InstructionSet {
   std::string name;
   Table table;
   CodeKernels codes;
   ColumnKernels columns;
   ProjectionKernel project;
+  ProductKernel add_outer_products;
   bool has_byte_products = false;  // one instruction multiplies and adds up four pairs of bytes
 };
 
