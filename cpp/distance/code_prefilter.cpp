@@ -4,7 +4,9 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "concurrency/thread_pool.hpp"
@@ -68,11 +70,13 @@ CodePrefilter::CodePrefilter(const Metric& d, const QueryRows& block, ElementTyp
       n_features_(block.n_features()),
       stride_((n_features_ + code_width - 1) / code_width * code_width),
       exact_(is_byte(stored) && scales.empty()),
+      by_directions_(d.compares_directions()),
       codes_(block.size() * stride_),
       squares_(block.size()),
       errors_(block.size()) {
   for (std::size_t i = 0; i < block.size(); ++i)
     exact_ = exact_ && block.position(i).type == stored;
+  if (by_directions_) zeros_.resize(n_features_ * sizeof(double));
   if (stored == ElementType::int8) coding_.low = -128.0;
   if (!is_byte(stored) || !scales.empty()) choose_coding(scales);
 
@@ -80,8 +84,9 @@ CodePrefilter::CodePrefilter(const Metric& d, const QueryRows& block, ElementTyp
   std::vector<std::uint8_t> codes(stride_);
   for (std::size_t i = 0; i < block.size(); ++i) {
     const Position& query = block.position(i);
-    errors_[i] =
-        kernels_.encode(query.data, query.type, n_features_, coding_, codes.data()) + tiny_;
+    double squared_length = 1.0;
+    if (by_directions_) squared_lengths(query.type, &query.data, 1, &squared_length);
+    errors_[i] = encode(query, squared_length, codes.data()) + tiny_;
     std::int32_t square = 0;
     for (std::size_t f = 0; f < n_features_; ++f) {
       square += std::int32_t{codes[f]} * std::int32_t{codes[f]};
@@ -102,6 +107,7 @@ CodePrefilter::CodePrefilter(const Metric& d, const QueryRows& block, ElementTyp
       n_features_(block.n_features()),
       stride_(sizeof(Sketch)),
       exact_(false),
+      by_directions_(false),
       codes_(block.size() * stride_),
       squares_(block.size()),
       errors_(block.size()) {
@@ -117,7 +123,34 @@ void CodePrefilter::bound_sums(bool weighted) {
   const auto D = static_cast<double>(n_features_);
   slack_ = static_cast<float>(1.0 + 2.0 * (D / 16 + 8) * sums.rounding + 1e-5);
   tiny_ = static_cast<float>(std::sqrt(D) * sums.tiny / coding_.step);
+  const double of_sum = 2.0 * (D / 16 + 8) * sums.rounding + 1e-12;  // relative, generously
+  uncertain_ = 2.0 * of_sum;
+  direction_error_ = static_cast<float>(of_sum / coding_.step +
+                                        std::sqrt(D) * (std::abs(coding_.low) + 256.0) * 0x1p-22);
   farthest_ = static_cast<float>(std::min(sums.farthest / coding_.step, 1e37));
+}
+
+// |row|^2, with errors as the metric's sums have them.
+void CodePrefilter::squared_lengths(ElementType type, const std::byte* const* rows, std::size_t n,
+                                    double* out) const {
+  const auto kernel = kernels::instruction_set().table(kernels::Formula::euclidean, type, type);
+  kernel(zeros_.data(), rows, n, n_features_, {}, out);
+}
+
+// Of the row divided by its length, if directions are compared. The length is rounded, so that codes are of a row
+// that is longer or shorter by a tiny part of itself; so is step times length, which is no power of two.
+float CodePrefilter::encode(const Position& row, double squared_length, std::uint8_t* codes) const {
+  if (!by_directions_) return kernels_.encode(row.data, row.type, n_features_, coding_, codes);
+  const bool has_direction = squared_length >= 1e-25 && squared_length <= 1e30;
+  kernels::Coding coding = coding_;
+  if (has_direction) coding.step *= std::sqrt(squared_length);
+  const float error = kernels_.encode(row.data, row.type, n_features_, coding, codes);
+  return has_direction ? error + direction_error_ : std::numeric_limits<float>::infinity();
+}
+
+// The Euclidean distance, in steps, of the farthest row that may be at this reduced distance.
+double CodePrefilter::longest_to_matter(double bound) const {
+  return std::sqrt(by_directions_ ? 2.0 * (bound + uncertain_) : bound) / coding_.step;
 }
 
 // The codes of the block's rows: those of stored rows are there already.
@@ -152,8 +185,13 @@ void CodePrefilter::sketch_block(std::size_t n_threads) {
 void CodePrefilter::choose_coding(std::span<const double> scales) {
   const std::size_t n = std::min(block_.size(), std::size_t{24});
   std::vector<double> rows(n * n_features_);
-  for (std::size_t i = 0; i < n; ++i)
-    to_doubles(block_.position(i * block_.size() / n), n_features_, rows.data() + i * n_features_);
+  for (std::size_t i = 0; i < n; ++i) {
+    double* const row = rows.data() + i * n_features_;
+    to_doubles(block_.position(i * block_.size() / n), n_features_, row);
+    if (!by_directions_) continue;
+    const double length = std::sqrt(std::inner_product(row, row + n_features_, row, 0.0));
+    for (std::size_t f = 0; f < n_features_ && length > 0.0; ++f) row[f] /= length;
+  }
   for (std::size_t i = 0; i < rows.size() && !scales.empty(); ++i)
     rows[i] *= scales[i % n_features_];
   // Values beyond this are coded like those at it, and must not spoil the step for the other rows:
@@ -283,6 +321,8 @@ std::size_t CodePrefilter::filter(std::span<const std::uint32_t> queries, const 
 void CodePrefilter::code_rows(const Rows& rows, const kernels::CodedRows& coded,
                               float* errors) const {
   const std::size_t row_bytes = n_features_ * size_of(stored_);
+  double lengths[most_rows];  // squared
+  if (by_directions_) squared_lengths(stored_, rows.data.data(), rows.size(), lengths);
   for (std::size_t j = 0; j < rows.size(); ++j) {
     std::uint8_t* codes = coded.codes + j * stride_;
     if (sketches_) {
@@ -294,7 +334,7 @@ void CodePrefilter::code_rows(const Rows& rows, const kernels::CodedRows& coded,
       continue;
     }
     if (j + 1 < rows.size()) prefetch(rows.data[j + 1], row_bytes);
-    errors[j] = kernels_.encode(rows.data[j], stored_, n_features_, coding_, codes);
+    errors[j] = encode({rows.data[j], stored_}, by_directions_ ? lengths[j] : 1.0, codes);
     std::fill(codes + n_features_, codes + stride_, std::uint8_t{0});
     coded.terms[j] = kernels_.row_term(codes, stride_);
   }
@@ -323,7 +363,7 @@ std::size_t CodePrefilter::consider_possible(std::span<const std::byte* const> r
                                              std::uint64_t closest_codes, const float* errors,
                                              double& bound, std::uint64_t& closest) const {
   const auto possible = [&] {
-    const double reach = std::sqrt(bound) / coding_.step;
+    const double reach = longest_to_matter(bound);
     if (!(reach <= farthest_)) return ~std::uint64_t{0} >> (most_rows - rows.size());
     return kernels_.within(squares, rows.size(),
                            static_cast<float>(reach) * slack_ + errors_[query], errors);

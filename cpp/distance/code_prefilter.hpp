@@ -1,5 +1,9 @@
 // The prefilter of the Euclidean metric: rows are compared by their byte codes (kernels/codes.hpp).
 //
+// And of the cosine: what is coded are rows divided by their lengths, u and v, as |u - v|^2 is twice the
+// distance. A row is not divided, but coded with a step times its length. Rows of zeros, and those whose squares
+// leave the range of float32, are never left out.
+//
 // uint8 rows are their own codes, int8 rows too but for 128, and what comes out is exact. Floats, and
 // all rows if features have weights, are coded for every group, so that no second copy of a row is
 // kept (promise 5): codes only tell which rows cannot be the closest, and the distances of the others
@@ -39,6 +43,10 @@ class CodePrefilter final : public Prefilter {
   static constexpr std::size_t worth_coding = 4;
   static constexpr std::size_t worth_coding_bytes = 4096;
 
+  float encode(const Position& row, double squared_length, std::uint8_t* codes) const;
+  void squared_lengths(ElementType type, const std::byte* const* rows, std::size_t n,
+                       double* out) const;
+  double longest_to_matter(double bound) const;
   void choose_coding(std::span<const double> scales);
   void bound_sums(bool weighted);
   void sketch_block(std::size_t n_threads);
@@ -60,7 +68,11 @@ class CodePrefilter final : public Prefilter {
   kernels::Coding coding_;
   std::vector<double> feature_scales_;  // of the coding, with weights
   std::vector<double> feature_lows_;
-  bool exact_;      // codes are the rows
+  bool exact_;                    // codes are the rows
+  bool by_directions_;            // rows are divided by their lengths
+  double uncertain_ = 0.0;        // of a cosine distance: how far it may be from the true one
+  float direction_error_ = 0.0F;  // of codes of directions, by the rounding of lengths; in steps
+  std::vector<std::byte> zeros_;  // a row, from which lengths are measured
   float slack_;     // how much the canonical distance may differ from the true one, as a factor
   float tiny_;      // and absolutely, where squares underflow; in steps
   float farthest_;  // beyond it squares may overflow; in steps

@@ -82,15 +82,23 @@ class BuiltInMetric final : public Metric {
         (is_own_code && scales_.empty()) || block.size() >= CodePrefilter::least_chosen_for;
     if (squares && pays && n_features_ <= kernels::most_coded_features)
       return std::make_unique<CodePrefilter>(*this, block, stored_, scales_);
+    const bool is_byte = stored_ == ElementType::uint8 || stored_ == ElementType::int8;
+    if (compares_directions() && !is_byte && block.size() >= CodePrefilter::least_chosen_for &&
+        n_features_ > ColumnPrefilter::most_features && n_features_ <= kernels::most_coded_features)
+      return std::make_unique<CodePrefilter>(*this, block, stored_, scales_);
     return Metric::prefilter(block, nullptr, n_threads);
   }
+
+  bool compares_directions() const override { return formula_ == Formula::cosine; }
 
   std::unique_ptr<Metric> on_codes() const override {
     const bool is_kept = formula_ == Formula::euclidean || formula_ == Formula::manhattan ||
                          formula_ == Formula::chebyshev || formula_ == Formula::minkowski;
-    if (stored_ == ElementType::uint8 || !is_kept || n_features_ > kernels::most_coded_features)
+    if (stored_ == ElementType::uint8 || !(is_kept || compares_directions()) ||
+        n_features_ > kernels::most_coded_features)
       return nullptr;
-    return std::make_unique<BuiltInMetric>(formula_, arguments_.p, ElementType::uint8, n_features_);
+    return std::make_unique<BuiltInMetric>(compares_directions() ? Formula::euclidean : formula_,
+                                           arguments_.p, ElementType::uint8, n_features_);
   }
 
   double distance(double reduced) const override {

@@ -43,8 +43,12 @@ class Metric {
                                                std::shared_ptr<const RowSketches> sketches = {},
                                                std::size_t n_threads = 1) const;
 
-  // The same formula for rows that are coded as bytes, all features with one scale; null where that
-  // would not keep the order of distances, or where rows are bytes already.
+  // Whether distances depend on the directions of rows alone, and order as the Euclidean distances of rows
+  // that are divided by their lengths: then these are what is coded.
+  virtual bool compares_directions() const { return false; }
+
+  // A metric for rows that are coded as bytes, all features with one scale, which orders them as this one
+  // orders the rows; null where there is none, or where rows are bytes already.
   virtual std::unique_ptr<Metric> on_codes() const { return nullptr; }
 
   // The distance that a reduced distance stands for.

@@ -174,7 +174,8 @@ void GraphIndex::prepare() {
 void GraphIndex::extend_codes() {
   if (!code_metric_ || store_.size() == 0) return;
   const Slot count = RowCodes::count_for(store_.size());
-  if (!draft_.codes || draft_.codes->count() != count) draft_.codes = RowCodes::from(store_, count);
+  if (!draft_.codes || draft_.codes->count() != count)
+    draft_.codes = RowCodes::from(store_, d_.compares_directions(), count);
   if (draft_.codes) draft_.codes->extend(store_, store_.size());
 }
 

@@ -2,7 +2,8 @@
 // float32. The rows that it has found are ranked by their own distances.
 //
 // A feature is coded as the byte nearest to (x - mean) / step + 127.5, with its own mean and one step
-// for all: eight times the largest standard deviation over 255. Values beyond are cut off. The coding
+// for all: eight times the largest standard deviation over 255. Values beyond are cut off. Where a metric compares
+// directions, rows are divided by their lengths first. The coding
 // is a function of the first 2^j, 5/4, 6/4 or 7/4 of 2^j slots, whichever of these counts was reached
 // last, so that neither threads, nor cuts of the stream, nor saving can matter; at each count all rows
 // are coded again, in a new object. There is none where rows do not differ or have no finite
@@ -30,7 +31,7 @@ class RowCodes {
   static double one_step(const Metric& code_metric, std::size_t n_features);
 
   // From the first `count` rows; null if there is nothing to code by. No row is coded yet.
-  static std::shared_ptr<RowCodes> from(const ExampleStore& store, Slot count);
+  static std::shared_ptr<RowCodes> from(const ExampleStore& store, bool of_directions, Slot count);
 
   Slot count() const { return count_; }
 
@@ -51,8 +52,9 @@ class RowCodes {
   std::size_t bytes() const { return codes_.bytes(); }
 
  private:
-  RowCodes(std::size_t n_features, Slot count);
+  RowCodes(std::size_t n_features, bool of_directions, Slot count);
 
+  bool of_directions_;  // rows are divided by their lengths
   Slot count_;
   Slot size_ = 0;
   std::vector<double> scales_;  // of each feature: 1 / step

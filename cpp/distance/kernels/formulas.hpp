@@ -38,9 +38,8 @@ BF_INLINE bool same_rows(const Q* q, const R* r, std::size_t n, const How& how) 
 // 1 - cos, exactly 0 for equal rows, also where their squares over- or underflow. A row of zeros is
 // at 1 from all others.
 template <class A, class Q, class R, class How>
-BF_INLINE double cosine_distance(const Q* q, const R* r, std::size_t n, const How& how, double qq) {
-  const double qr = dot<A>(q, r, n, how);
-  const double rr = dot<A>(r, r, n, How{how.row, how.row});
+BF_INLINE double cosine_distance(const Q* q, const R* r, std::size_t n, const How& how, double qq,
+                                 double qr, double rr) {
   if (!(qq > 0.0 && rr > 0.0 && qq <= __DBL_MAX__ && rr <= __DBL_MAX__))
     return same_rows<A>(q, r, n, how) ? 0.0 : qq == 0.0 || rr == 0.0 ? 1.0 : __builtin_inf();
   if (qr == qq && qq == rr) return 0.0;
@@ -101,8 +100,14 @@ BF_INLINE void summed_distances(const Q* q, const R* const* r, std::size_t n,
           return powers;
         },
         out);
-  if constexpr (formula == Formula::cosine)
-    for (std::size_t c = 0; c < C; ++c) out[c] = cosine_distance<A>(q, r[c], n, how, qq);
+  if constexpr (formula == Formula::cosine) {
+    double qr[C];
+    double rr[C];
+    fold<A, Add, C>(q, r, n, how, [](auto x, auto y, auto) { return x * y; }, qr);
+    fold<A, Add, C>(q, r, n, how, [](auto, auto y, auto) { return y * y; }, rr);
+    for (std::size_t c = 0; c < C; ++c)
+      out[c] = cosine_distance<A>(q, r[c], n, how, qq, qr[c], rr[c]);
+  }
   if constexpr (formula == Formula::inner_product) {
     fold<A, Add, C>(q, r, n, how, [](auto x, auto y, auto) { return x * y; }, out);
     for (std::size_t c = 0; c < C; ++c) out[c] = -out[c];

@@ -128,6 +128,17 @@ CASE("floats: a block ends where its rows end one by one") {
         }
 }
 
+CASE("floats that are compared by their directions: a block ends where its rows end one by one") {
+  for (const ElementType type : {ElementType::float16, ElementType::float32, ElementType::float64})
+    for (const Kind& kind : float_kinds)
+      for (const std::size_t n_features : {33U, 70U}) {
+        if (type == ElementType::float16 && !kind.fits_float16) continue;
+        const Params params = params_for(Task::retrieval, 3, 50, n_features, type);
+        const std::string what = std::string(kind.name) + " x " + std::to_string(n_features);
+        check_same(what, draw(params, n_rows, n_features, kind.draw), {n_rows}, "cosine");
+      }
+}
+
 CASE("bytes: a block ends where its rows end one by one") {
   for (const unsigned range : {2U, 4U, 256U})
     for (const std::size_t n_features : {1U, 8U, 63U, 64U, 65U, 300U})

@@ -29,7 +29,7 @@ from boundary_forest.reference.paper import BoundaryForest, Node
 
 Row = Any  # a 1-D numpy array
 
-CODED = ("euclidean", "manhattan", "chebyshev", "minkowski")
+CODED = ("euclidean", "manhattan", "chebyshev", "minkowski", "cosine")
 
 
 N_ASKED, MOST_OTHERS = 32, 256  # what typical distances are measured by
@@ -105,8 +105,10 @@ class Graph:
         self.d, _ = metric(d, p)
         rows = list(self.rows.values())
         has_codes = d in CODED and rows[0].dtype != np.uint8
-        self.code = coding(rows[: count_for(len(rows))]) if has_codes else None
+        whole = of_length_1 if d == "cosine" else (lambda x: x)
+        self.code = coding(rows[: count_for(len(rows))], whole) if has_codes else None
         code = self.code or (lambda x: x)
+        self.d_of_codes = metric("euclidean" if d == "cosine" else d, p)[0]
         self.walked = {arrival: code(x) for arrival, x in self.rows.items()}
         has_ratios = not callable(d) and d != "inner_product"
         self.compared_per_example = 16.0  # distances of a typical search per example of its beam
@@ -133,19 +135,24 @@ class Graph:
         """The arrival numbers of the n closest that the search finds."""
         width = self.width(min(beam, len(self.rows)), n, sum(is_returned(a) for a in self.rows))
         if self.code:
-            in_beam = self.walk(self.code(y), self.walked, width, is_returned)
+            in_beam = self.walk(self.d_of_codes, self.code(y), self.walked, width, is_returned)
             zeros = np.zeros(len(y), np.uint8)
-            if in_beam[:n][-1][0] > self.d(zeros, (zeros + 1)[None])[0]:
+            if in_beam[:n][-1][0] > self.d_of_codes(zeros, (zeros + 1)[None])[0]:
                 closest = [a for _, a in in_beam]
                 exactly = self.d(y, np.stack([self.rows[a] for a in closest]))
                 self.evaluations += len(closest)
                 return [a for _, a in sorted(zip(exactly, closest, strict=True))][:n]
-        return [a for _, a in self.walk(y, self.rows, width, is_returned)][:n]
+        return [a for _, a in self.walk(self.d, y, self.rows, width, is_returned)][:n]
 
     def walk(
-        self, y: Row, rows: dict[int, Row], width: Width, is_returned: Callable[[int], bool]
+        self,
+        d: Any,
+        y: Row,
+        rows: dict[int, Row],
+        width: Width,
+        is_returned: Callable[[int], bool],
     ) -> list[tuple[float, int]]:
-        walk = Walk(self.d, rows, y)
+        walk = Walk(d, rows, y)
         self.descend(walk.meet)
         in_beam = walk.run(self.links, width, is_returned)
         self.evaluations += len(walk.met)
@@ -179,7 +186,7 @@ class Graph:
         n_compared = n_expanded = 0
         for i in range(N_ASKED if sums else 0):
             asked = list(rows)[(2 * i + 1) * count // (2 * N_ASKED)]
-            walk = Walk(self.d, rows, rows[asked])
+            walk = Walk(self.d_of_codes if self.code else self.d, rows, rows[asked])
             walk.meet([asked])
             n = (1 << (len(sums) - 1)) + 1
             found = walk.run(self.links, Width(n, n, n))
@@ -253,8 +260,18 @@ def count_for(n: int) -> int:
     return n >> unit << unit
 
 
-def coding(rows: list[Row]) -> Callable[[Row], Row] | None:
-    """What makes bytes of rows: with each feature's mean and one step for all."""
+def of_length_1(x: Row) -> Row:
+    """The direction of a row, if it has one."""
+    x = x.astype(np.float64)
+    square = 0.0
+    for value in x.tolist():
+        square += value * value
+    return x / math.sqrt(square) if 0.0 < square < math.inf else x
+
+
+def coding(rows: list[Row], whole: Callable[[Row], Row]) -> Callable[[Row], Row] | None:
+    """What makes bytes of ``whole`` rows: with each feature's mean and one step for all."""
+    rows = [whole(x) for x in rows]
     means = np.zeros(len(rows[0]))
     for x in rows:
         means += x.astype(np.float64)
@@ -271,7 +288,7 @@ def coding(rows: list[Row]) -> Callable[[Row], Row] | None:
         return None
 
     def code(x: Row) -> Row:
-        y = np.clip(x.astype(np.float64) * scale - lows, 0.0, 255.0)
+        y = np.clip(whole(x).astype(np.float64) * scale - lows, 0.0, 255.0)
         return (y + 0.5).astype(np.uint8)
 
     return code
