@@ -249,18 +249,20 @@ def test_neighbours_are_found_in_clusters_of_very_different_sizes():
 
 
 def test_growing_anew_gives_back_memory_and_keeps_what_is_found():
-    """Seen: bytes within 2 % of a fresh index of the same rows, and as many neighbours found."""
+    """Seen: bytes within 2 % of a fresh index of the same rows, but for 4 per node, because rebuilt
+    trees store which example each node has; and as many neighbours found."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40_000, 12)).astype(np.float32)
     index = BoundaryForestNeighbors(n_estimators=10, random_state=0).fit(X, ids=np.arange(40_000))
     gone = rng.permutation(40_000)[:20_000]
-    index.forget(gone[:19_999])
-    assert index.fitted.engine.n_forgotten == 19_999
-    index.forget(gone[19_999:])
+    index.forget(gone[:13_333])
+    assert index.fitted.engine.n_forgotten == 13_333
+    index.forget(gone[13_333:])  # it is rebuilt where a third is forgotten
     assert index.fitted.engine.n_forgotten == 0
     left = np.setdiff1d(np.arange(40_000), gone)
     fresh = BoundaryForestNeighbors(n_estimators=10, random_state=0).fit(X[left], ids=left)
-    assert index.stats()["bytes"]["total"] < 1.1 * fresh.stats()["bytes"]["total"]
+    own = 4 * sum(index.stats()["nodes_per_tree"])
+    assert index.stats()["bytes"]["total"] - own < 1.1 * fresh.stats()["bytes"]["total"]
     found, true = (index.kneighbors(X[left[:300]], 5, exact=exact) for exact in (False, True))
     assert np.mean(found[1] == true[1]) > 0.98
 

@@ -98,12 +98,12 @@ def test_no_query_waits_for_a_call_that_learns(read):
 
 
 def test_a_forgotten_example_is_passed_through_and_never_returned():
-    index = marked(200, 90)
-    forgotten = set(range(90))
-    assert index.fitted.engine.n_forgotten == 90
-    assert not forgotten & set(index.apply(X[:90]).ravel().tolist())
+    index = marked(200, 60)
+    forgotten = set(range(60))
+    assert index.fitted.engine.n_forgotten == 60
+    assert not forgotten & set(index.apply(X[:60]).ravel().tolist())
     for nodes, parents in index.trees():
-        assert len(nodes) == 110
+        assert len(nodes) == 140
         assert not forgotten & set(nodes.tolist())
         before = {-1}
         for node, parent in zip(nodes.tolist(), parents.tolist(), strict=True):
@@ -116,8 +116,8 @@ def test_a_forgotten_example_is_passed_through_and_never_returned():
 
 def test_a_query_that_compares_forgotten_examples_alone_finds_the_closest_of_all():
     index = BoundaryForestNeighbors(n_estimators=1, random_state=0)
-    rows = np.array([[0.0], [100.0], [1.0], [2.0], [101.0], [102.0], [103.0]])
-    index.fit(rows, ids=np.arange(7)).forget([0, 1, 2])  # the root, and two of its children
+    rows = np.array([0.0, 100.0, 1.0, 2.0, 101.0, 102.0, 103.0, 104.0, 105.0, 106.0])[:, None]
+    index.fit(rows, ids=np.arange(10)).forget([0, 1, 2])  # the root, and two of its children
     assert index.apply([[0.9]]).ravel().tolist() == [3]
 
 

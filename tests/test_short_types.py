@@ -185,13 +185,13 @@ def test_examples_are_forgotten_and_replaced_as_with_float32(dtype):
         index = BoundaryForestNeighbors(n_estimators=5, dtype=kept, random_state=0)
         index.fit(X[:300], ids=names)
         index.upsert(X[300:350], names[:50])
-        index.forget(names[40:120])
+        index.forget(names[40:80])
         forests.append(index)
     found, expected = (forest.kneighbors(X[350:], 5) for forest in forests)
     assert found[0].tolist() == expected[0].tolist()
     assert found[1].tolist() == expected[1].tolist()
     for forest in forests:
-        forest.forget(names[120:250])  # more than half: it is grown anew
+        forest.forget(names[120:250])  # more than a third: it is rebuilt
     assert trees_of(forests[0]) == trees_of(forests[1])
 
 

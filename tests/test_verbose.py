@@ -82,9 +82,9 @@ def test_lines_tell_that_forgotten_examples_are_erased(durable, monkeypatch, cap
     if durable:
         with open_durable(tmp_path, index) as index:
             capsys.readouterr()
-            index.forget(np.arange(0, len(X), 3))
+            index.forget(np.arange(0, len(X), 4))
     else:
-        index.forget(np.arange(0, len(X), 3))
+        index.forget(np.arange(0, len(X), 4))
         capsys.readouterr()
         index.save(tmp_path / "index.bf")
     lines = capsys.readouterr().out.splitlines()

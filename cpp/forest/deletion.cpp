@@ -98,9 +98,17 @@ void Deletion::mark_known(const Ids& ids, std::size_t begin, std::size_t n) {
       draft_.store().mark(slot, draft_.next());
 }
 
+// The marked are a third of all, or more. Searches pass through them, and take longer by about as much as there
+// are more examples than may be returned; to rebuild more often costs more learning.
 bool Deletion::must_rebuild() const {
   const ExampleStore& store = draft_.store();
-  return store.n_marked() > 0 && 2 * store.n_marked() >= store.n_living();
+  return store.n_marked() > 0 && 3 * std::uint64_t{store.n_marked()} >= store.n_living();
+}
+
+std::size_t Deletion::n_before_rebuilding() const {
+  const std::uint64_t marked = 3 * std::uint64_t{draft_.store().n_marked()};
+  const std::uint64_t living = draft_.store().n_living();
+  return marked >= living ? 1 : static_cast<std::size_t>((living - marked + 1) / 2);
 }
 
 ForestState Deletion::without_marked(const Run& run) {

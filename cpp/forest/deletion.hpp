@@ -46,8 +46,10 @@ class Deletion {
   // The rest is for a call that has begun, and publishes nothing. Marks the examples that have ids `begin`
   // to `begin` + n.
   void mark_known(const Ids& ids, std::size_t begin, std::size_t n);
-  // Whether as many examples are marked as are not.
+  // Whether so many examples are marked that the forest is to be rebuilt without them; and how many more must be
+  // replaced until then, at least 1.
   bool must_rebuild() const;
+  std::size_t n_before_rebuilding() const;
   // As without_marked(), of the draft, which is then rolled back.
   ForestState take_without_marked(const Run& run);
 

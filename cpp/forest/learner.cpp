@@ -82,8 +82,7 @@ std::optional<ForestState> Learner::learn_blocks(LearningLock& lock, const Learn
       }
       std::size_t n = block_rows(n_rows - begin, request.any());
       if (replaces) {
-        const ExampleStore& store = draft_.store();
-        n = std::min<std::size_t>(n, std::max<Slot>(1, store.n_living() - 2 * store.n_marked()));
+        n = std::min(n, deletion_.n_before_rebuilding());
         deletion_.mark_known(rows.ids, begin, n);
       }
       learn_block({rows, begin, n}, request, run);

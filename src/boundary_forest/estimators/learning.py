@@ -149,7 +149,7 @@ class LearningMixin:
         name.
 
         With ``search="graph"`` no search returns them any more. They leave trees and memory later:
-        when they are as many as the other examples, or when the forest is saved, pickled or copied.
+        when they are a third of all examples, or when the forest is saved, pickled or copied.
         That takes up to as long as learning the examples that are left.
 
         Parameters
