@@ -100,8 +100,9 @@ std::optional<Digest> digest_of(const Params& params, const ExampleStore& store,
     absorb(hash, tree->place());
     if (generation > 0 || !answering) absorb(hash, 2 * std::uint64_t{generation} + answering);
     absorb_weights(hash, params, tree->settings()->log_weights);
+    const std::vector<NodeId> parents = tree->parents(n_nodes);
     for (NodeId v = 0; v < n_nodes; ++v) {
-      const NodeId parent = tree->parent(v);
+      const NodeId parent = parents[v];
       absorb(hash, store.arrival(tree->example(v)));
       absorb(hash, parent == nothing ? ~0ULL : store.arrival(tree->example(parent)));
       ++n_holders[tree->example(v)];

@@ -80,6 +80,7 @@ class Draft {
   void close_block(Slot first, bool lazily = false);
   // A graph gets the links of the trees that there are now.
   void relink() { graph_.relink(trees_.all()); }
+  void compact_links() { graph_.compact(trees_.all()); }
 
   void publish();
   void rollback();

@@ -88,6 +88,8 @@ std::optional<ForestState> Learner::learn_blocks(LearningLock& lock, const Learn
       learn_block({rows, begin, n}, request, run);
       begin += n;
       const bool rebuilds = replaces && deletion_.must_rebuild();
+      if (begin == n_rows && !rebuilds && 2 * n_rows >= draft_.store().size())
+        draft_.compact_links();
       // Where it may fail, the whole call can be taken back.
       if (!setup_.may_fail() || (begin == n_rows && !rebuilds)) {
         draft_.publish();

@@ -257,10 +257,11 @@ Paths Queries::paths(Reading& reading, const RowsView& row) {
     if (version.planted) {
       const auto& [tree, n_nodes, generation, answering] = version.trees[t];
       NodeId w = 0;
-      std::tie(w, v[t]) = tree->BTQuery({query, 0, version.seen, n_nodes}, reading.cost);
-      for (; w != nothing; w = tree->parent(w))
+      v[t] = tree->leaf(0, query.position(0));
+      reading.cost += {1, 1};
+      do {
         if (!store_.is_forgotten(version, tree->example(w))) met.push_back(tree->example(w));
-      std::reverse(met.begin() + static_cast<std::ptrdiff_t>(begin), met.end());
+      } while (tree->step(w, v[t], {query, 0, version.seen, n_nodes}, reading.cost));
       if (store_.is_forgotten(version, v[t].example)) {  // the path ends at another one
         v[t] = closest_living(query, 0, version, t);
         met.erase(

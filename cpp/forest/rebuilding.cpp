@@ -24,15 +24,17 @@ Remainder::Remainder(std::size_t i, const BoundaryTree& tree, std::span<const ch
 Remainder::Remainder(std::size_t i, const BoundaryTree& tree, NodeId top) : i(i) {
   split(tree, [&](NodeId v) { return v == top ? Fate::learned_again : Fate::stays; });
   put_in_order(tree, /*by_hash=*/true);
-  if (top != 0) start = tree.parent(top);  // which has its number still, as all before `top` do
+  if (top != 0)
+    start = tree.parents_from(top)[0];  // which has its number still, as all before `top` do
 }
 
 // A node stays if its parent does.
 template <class FateOf>
 void Remainder::split(const BoundaryTree& tree, FateOf&& fate_of) {
   std::vector<NodeId> numbers(tree.size(), nothing);  // of the nodes that stay
+  const std::vector<NodeId> above = tree.parents(tree.size());
   for (NodeId v = 0; v < tree.size(); ++v) {
-    const NodeId parent = tree.parent(v);
+    const NodeId parent = above[v];
     const Fate fate = fate_of(v);
     if (fate == Fate::stays && (parent == nothing || numbers[parent] != nothing)) {
       numbers[v] = static_cast<NodeId>(examples.size());

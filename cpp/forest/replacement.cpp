@@ -142,26 +142,33 @@ NodeId Replacement::chain_top(const BoundaryTree& tree) const {
   const Arrival seen = draft_.progress().seen;
   NodeId top = nothing;
   NodeId depth = DepthLimit::most(tree.size());
+  std::vector<NodeId> parents;  // once they are needed
+  const auto depth_at = [&](NodeId v) {
+    if (tree.depth(v) < BoundaryTree::greatest_depth) return tree.depth(v);
+    if (parents.empty()) parents = tree.parents(tree.size());
+    NodeId depth_of_v = 0;
+    for (NodeId w = v; parents[w] != nothing; w = parents[w]) ++depth_of_v;
+    return depth_of_v;
+  };
   const NodeId n_replayed =  // latest nodes that may have earlier arrivals
       draft_.progress().adaptation.reservoir.replays() ? 2 * DepthLimit::depth_period : 0;
   for (NodeId v = tree.size(); v-- > 0;) {
     const bool is_early = draft_.store().arrival(tree.example(v)) + DepthLimit::depth_period < seen;
     if (is_early && v + n_replayed < tree.size()) break;
     if (v % DepthLimit::depth_stride != 0) continue;
-    NodeId depth_of_v = 0;
-    for (NodeId w = v; tree.parent(w) != nothing; w = tree.parent(w)) ++depth_of_v;
+    const NodeId depth_of_v = depth_at(v);
     if (depth_of_v > depth) {
       depth = depth_of_v;
       top = v;
     }
   }
   if (top == nothing) return nothing;
+  if (parents.empty()) parents = tree.parents(tree.size());
   // Counted from the last node back, as far as needed: all that stands below a node came after it.
   const Arrival most = decisions_.depth_limit().most_regrown(seen);
   std::vector<NodeId> n_nodes(tree.size(), 1);  // at each node and below
-  for (NodeId v = tree.size(), above = tree.parent(top); above != nothing;
-       above = tree.parent(top)) {
-    for (; v > above + 1; --v) n_nodes[tree.parent(v - 1)] += n_nodes[v - 1];
+  for (NodeId v = tree.size(), above = parents[top]; above != nothing; above = parents[top]) {
+    for (; v > above + 1; --v) n_nodes[parents[v - 1]] += n_nodes[v - 1];
     if (n_nodes[above] > most) break;
     top = above;
   }

@@ -103,11 +103,11 @@ ForestState state_of(const Params& params, const ExampleStore& store, const Vers
       std::accumulate(state.tree_sizes.begin(), state.tree_sizes.end(), std::size_t{0});
   state.node_examples.reserve(n_all);
   state.node_parents.reserve(n_all);
-  for (const auto& [tree, n_nodes, generation, answering] : version.trees)
-    for (NodeId v = 0; v < n_nodes; ++v) {
-      state.node_examples.push_back(numbers[tree->example(v)]);
-      state.node_parents.push_back(tree->parent(v));
-    }
+  for (const auto& [tree, n_nodes, generation, answering] : version.trees) {
+    for (NodeId v = 0; v < n_nodes; ++v) state.node_examples.push_back(numbers[tree->example(v)]);
+    const std::vector<NodeId> parents = tree->parents(n_nodes);
+    state.node_parents.insert(state.node_parents.end(), parents.begin(), parents.end());
+  }
   state.examples = examples_at(store, living, with_positions);
   put_adaptation(params, store, version, state);
   return state;

@@ -142,12 +142,23 @@ void GraphIndex::relink(std::span<const LearnerTree> trees) {
   prepare();
 }
 
+void GraphIndex::compact(std::span<const LearnerTree> trees) {
+  if (!has_graph_ || trees.empty() || store_.size() > links_at_once(trees.size())) return;
+  draft_.links = std::make_shared<Links>();
+  extend_links(trees);
+}
+
+// Slots whose parents in all trees take 64 MB.
+std::size_t GraphIndex::links_at_once(std::size_t n_T) {
+  return std::max<std::size_t>(1, (std::size_t{16} << 20) / n_T);
+}
+
 void GraphIndex::extend_links(std::span<const LearnerTree> trees) {
   const Slot end = store_.size();
   Links& links = *draft_.links;
   const NodeId first_new = links.size();
   const std::size_t n_T = trees.size();
-  const std::size_t at_once = std::max<std::size_t>(1, (std::size_t{16} << 20) / n_T);  // 64 MB
+  const std::size_t at_once = links_at_once(n_T);
   std::vector<Slot> parents;
   links.make_heads(end);
   while (links.size() < end) {
@@ -156,10 +167,12 @@ void GraphIndex::extend_links(std::span<const LearnerTree> trees) {
     parents.assign(n * n_T, nothing);
     for (std::size_t t = 0; t < n_T; ++t) {
       const BoundaryTree& tree = *trees[t].tree;
+      const std::vector<NodeId> above = tree.parents_from(first_new);
       for (NodeId v = first_new; v < tree.size(); ++v) {
         const Slot slot = tree.example(v);
-        if (slot < first || slot >= first + n || tree.parent(v) == nothing) continue;
-        parents[(slot - first) * n_T + t] = tree.example(tree.parent(v));
+        const NodeId parent = above[v - first_new];
+        if (slot < first || slot >= first + n || parent == nothing) continue;
+        parents[(slot - first) * n_T + t] = tree.example(parent);
       }
     }
     links.add(parents, n_T);

@@ -30,8 +30,10 @@ void Links::add(std::span<const Slot> parents, std::size_t n_trees) {
       if (parent != nothing &&
           std::find(distinct.begin(), distinct.end(), parent) == distinct.end())
         distinct.push_back(parent);
+    // A list that is new is made as long as it will be.
+    if (before.count == 0 && !distinct.empty()) make(slot, distinct);
     for (std::size_t j = before.count; j < distinct.size(); ++j) {
-      append(slot, distinct[j]);
+      if (before.count > 0) append(slot, distinct[j]);
       append(distinct[j], slot);
     }
   }
@@ -76,11 +78,21 @@ void Links::add_first(std::span<const Slot> parents, std::size_t n_trees) {
   size_ = static_cast<Slot>(n);
 }
 
-void Links::append(Slot slot, Slot link) {
-  // So that nothing can fail once the list has moved, neither here nor where it is settled or taken
-  // back.
+// So that nothing can fail once a list has moved, neither there nor where it is settled or taken back.
+void Links::reserve_to_change() {
   reserve_more(appended_, 1);
   reserve_more(retired_, appended_.size() + 1);
+}
+
+void Links::make(Slot slot, std::span<const Slot> links) {
+  reserve_to_change();
+  const ChildLists::Ref after = lists_.make(links.data(), static_cast<std::uint32_t>(links.size()));
+  appended_.push_back({slot, heads_[slot].load(std::memory_order_relaxed), true});
+  heads_[slot].store(after, std::memory_order_release);
+}
+
+void Links::append(Slot slot, Slot link) {
+  reserve_to_change();
   const ChildLists::Ref before = heads_[slot].load(std::memory_order_relaxed);
   const ChildLists::Ref after = lists_.append(before, link);
   appended_.push_back({slot, before, after != before});

@@ -52,6 +52,8 @@ class Links {
 
  private:
   void add_first(std::span<const Slot> parents, std::size_t n_trees);
+  void reserve_to_change();
+  void make(Slot slot, std::span<const Slot> links);
   void append(Slot slot, Slot link);
   void retire(std::uint64_t number, ChildLists::Ref list);
 

@@ -21,7 +21,6 @@ bool plain_path() {
 void BlockDescent::descend(const BoundaryTree& tree, std::span<const std::uint32_t> rows,
                            const Clock& clock, NodeId n_nodes, Counts& counts, NodeId start) {
   clock_ = clock;
-  start_ = start;
   n_nodes_ = n_nodes;
   const auto m = static_cast<std::uint32_t>(rows.size());
   order_.resize(m);
@@ -35,6 +34,8 @@ void BlockDescent::descend(const BoundaryTree& tree, std::span<const std::uint32
       prefilter_.filter(rows, {{&first_row, 1}, &first}, bounds_, workspace_, closest_);
   endings_.resize(m);
   for (std::uint32_t j = 0; j < m; ++j) endings_[j] = {start, {first, bounds_[j]}, 1};
+  passages_.assign(1, {start, nothing});
+  way_ends_.assign(keeps_ways_ ? m : 0, 0);
 
   waiting_.assign(1, {start, 0, m});
   const RowSketches* const sketches = prefilter_.sketches();
@@ -121,7 +122,10 @@ void BlockDescent::step(const BoundaryTree& tree, std::span<const std::uint32_t>
   for (std::uint32_t i = 0; i < m; ++i) {
     Ending& ending = endings_[places[i]];
     ending.compared += children.count;
-    if (v_min_[i] < children.count) ending.node = children[v_min_[i]];
+    if (v_min_[i] < children.count) {
+      ending.node = children[v_min_[i]];
+      keep_way(places[i]);
+    }
     ++ends_[v_min_[i]];
   }
   std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
@@ -154,34 +158,49 @@ void BlockDescent::step_alone(const BoundaryTree& tree, std::span<const std::uin
     const std::uint32_t j = order_[place];
     Ending& ending = endings_[j];
     Counts cost;
-    if (tree.step(ending.node, ending.at, query(rows, j), cost))
+    if (tree.step(ending.node, ending.at, query(rows, j), cost)) {
+      keep_way(j);
       waiting_.push_back({ending.node, place, place + 1});
+    }
     ending.compared += cost.comparisons;
     counts.evaluations += cost.evaluations;
   }
 }
 
+// Row j has come to its ending's node.
+void BlockDescent::keep_way(std::uint32_t j) {
+  if (!keeps_ways_) return;
+  passages_.push_back({endings_[j].node, way_ends_[j]});
+  way_ends_[j] = static_cast<std::uint32_t>(passages_.size() - 1);
+}
+
 // What was found in the first n_before nodes becomes what the tree as it now is would have answered.
 void BlockDescent::replay(const BoundaryTree& tree, std::uint32_t row, std::uint64_t seen,
-                          NodeId n_before, Ending& ending, Counts& counts) {
+                          NodeId n_before, std::uint32_t way_end, Ending& ending, Counts& counts) {
   // The nodes to look at again, from the end of the descent up, each with the next one on the way.
-  way_.clear();
-  for (NodeId v = ending.node, next = nothing; v != nothing; next = v, v = tree.parent(v))
-    if (changed_[v]) way_.push_back({v, next});
-  const auto go_on_from = [&](NodeId v, const Leaf& at_v) {
+  changes_.clear();
+  for (std::uint32_t i = way_end, next = nothing; i != nothing; i = passages_[i].before) {
+    const NodeId v = passages_[i].node;
+    if (changed_[v]) changes_.push_back({v, next, i});
+    next = v;
+  }
+  // `above`: the last passage before v.
+  const auto go_on_from = [&](NodeId v, const Leaf& at_v, std::uint32_t above) {
     std::uint64_t compared = 1;
-    for (NodeId w = v; w != start_; w = tree.parent(w)) compared += tree.n_children(tree.parent(w));
+    for (; above != nothing; above = passages_[above].before)
+      compared += tree.n_children(passages_[above].node);
     Counts cost;
     std::tie(ending.node, ending.at) =
         tree.descend(v, at_v, {block_, row, seen, tree.size()}, cost);
     ending.compared = compared + cost.comparisons;
     counts.evaluations += cost.evaluations;
   };
-  for (; !way_.empty(); way_.pop_back()) {
-    const auto [v, next] = way_.back();
+  for (; !changes_.empty(); changes_.pop_back()) {
+    const auto [v, next, passage] = changes_.back();
     const ChildLists::View children = tree.children(v, tree.size());
     if (next == nothing && children.count >= tree.params().k) {
-      go_on_from(v, ending.at);  // v itself, which was the closest, no longer counts
+      go_on_from(v, ending.at,
+                 passages_[passage].before);  // v itself, which was the closest, no longer counts
       return;
     }
     std::uint32_t first_new = children.count;
@@ -199,7 +218,7 @@ void BlockDescent::replay(const BoundaryTree& tree, std::uint32_t row, std::uint
         [&](NodeId child, const Leaf& at_child) { v_min.consider(child, at_child); });
     counts.evaluations += children.count - first_new;
     if (v_min.node() != old) {
-      go_on_from(v_min.node(), v_min.at());
+      go_on_from(v_min.node(), v_min.at(), passage);
       return;
     }
     ending.compared += children.count - first_new;

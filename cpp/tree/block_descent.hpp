@@ -69,12 +69,13 @@ class BlockDescent {
              const double* epsilon, Counts& counts, Learns&& learns, NodeId start = 0) {
     const NodeId n_before = tree.size();
     Counts descended;
+    keeps_ways_ = true;
     descend(tree, rows, clock, n_before, descended, start);
     counts.evaluations += descended.evaluations;
     changed_.assign(n_before, 0);
     for (std::size_t j = 0; j < rows.size(); ++j) {
       Ending& ending = endings_[j];
-      replay(tree, rows[j], clock.at(rows, j), n_before, ending, counts);
+      replay(tree, rows[j], clock.at(rows, j), n_before, way_ends_[j], ending, counts);
       counts.comparisons += ending.compared;
       if (learns(rows[j], ending.at) &&
           tree.learn(block_.slot(rows[j]), ending.node, epsilon[rows[j]]) && ending.node < n_before)
@@ -97,8 +98,9 @@ class BlockDescent {
                   const Slot* examples, std::uint32_t i, Leaf& at);
   void step_alone(const BoundaryTree& tree, std::span<const std::uint32_t> rows, const Group& group,
                   Counts& counts);
+  void keep_way(std::uint32_t j);
   void replay(const BoundaryTree& tree, std::uint32_t row, std::uint64_t seen, NodeId n_before,
-              Ending& ending, Counts& counts);
+              std::uint32_t way_end, Ending& ending, Counts& counts);
   Query query(std::span<const std::uint32_t> rows, std::uint32_t j) const {
     return {block_, rows[j], clock_.at(rows, j), n_nodes_};
   }
@@ -106,7 +108,6 @@ class BlockDescent {
   const QueryRows& block_;
   const Prefilter& prefilter_;
   Clock clock_ = {};
-  NodeId start_ = 0;  // where descents begin
   NodeId n_nodes_ = 0;
   std::vector<Ending> endings_;
 
@@ -123,13 +124,21 @@ class BlockDescent {
   std::vector<std::uint32_t> ends_;  // of each child: where its rows end
   Prefilter::Workspace workspace_;
 
-  // For replaying.
+  // For replaying: the ways of all rows, from their ends back to where they began.
   struct Passage {
     NodeId node;
-    NodeId next;
+    std::uint32_t before;  // number of the passage before it; `nothing` at the beginning
   };
-  std::vector<char> changed_;  // of each node: has it gained children within this block?
-  std::vector<Passage> way_;
+  bool keeps_ways_ = false;
+  std::vector<Passage> passages_;
+  std::vector<std::uint32_t> way_ends_;  // of each row: number of its last passage
+  std::vector<char> changed_;            // of each node: has it gained children within this block?
+  struct Change {
+    NodeId node;
+    NodeId next;  // on the way; `nothing` at its end
+    std::uint32_t passage;
+  };
+  std::vector<Change> changes_;  // on one row's way
 };
 
 }  // namespace boundary_forest

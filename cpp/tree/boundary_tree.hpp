@@ -27,6 +27,7 @@
 #include "store/query_rows.hpp"
 #include "tree/child_lists.hpp"
 #include "tree/nearest.hpp"
+#include "tree/node_examples.hpp"
 
 namespace boundary_forest {
 
@@ -36,18 +37,6 @@ struct TreeSettings {
   std::shared_ptr<const Metric> d;
   LogWeights log_weights = {};  // that d has, if they were learned; none: d is the plain metric
 };
-
-struct Node {
-  Slot example;
-  NodeId parent;  // `nothing` for the root
-  std::atomic<ChildLists::Ref> children;
-};
-
-inline void copy_element(const Node& from, Node& to) {
-  to.example = from.example;
-  to.parent = from.parent;
-  copy_element(from.children, to.children);
-}
 
 // A visitor that does not want to know which examples a descent compared.
 struct Unobserved {
@@ -66,7 +55,9 @@ class BoundaryTree {
         d_(*settings_->d),
         store_(store),
         tie_hash_(tie_hash(params, place, generation)),
-        nodes_(node_chunk_log2, 1, 2),
+        examples_(params.has_graph),
+        heads_(node_chunk_log2, 1, 2),
+        depths_(node_chunk_log2, 1, 4),
         lists_(params.k) {}
 
   // `observe` sees every example compared; `counts` gains what the descent cost. It starts at the root, or,
@@ -118,7 +109,7 @@ class BoundaryTree {
   // The example `slot`, whose descent ended at v_min, becomes its child if their labels are more
   // than epsilon apart. Tells whether.
   bool learn(Slot slot, NodeId v_min, double epsilon) {
-    const Slot closest = nodes_[v_min].example;
+    const Slot closest = examples_[v_min];
     if (!(label_distance(params_, store_.label(slot), store_.label(closest)) > epsilon))
       return false;
     add_node(slot, v_min);
@@ -128,14 +119,14 @@ class BoundaryTree {
   // The first n_nodes nodes' view of v's children: ids are in order of creation, so the visible
   // ones are the first of the list.
   ChildLists::View children(NodeId v, NodeId n_nodes) const {
-    ChildLists::View view = lists_.view(nodes_[v].children.load(std::memory_order_acquire));
+    ChildLists::View view = lists_.view(heads_[v].load(std::memory_order_acquire));
     while (view.count > 0 && view[view.count - 1] >= n_nodes) --view.count;
     return view;
   }
 
   // Node v's example and its distance to y.
   Leaf leaf(NodeId v, const Position& y) const {
-    Leaf at_v{nodes_[v].example, 0.0};
+    Leaf at_v{examples_[v], 0.0};
     const std::byte* row = store_.row(at_v.example);
     d_.distances(y, &row, 1, &at_v.reduced);
     return at_v;
@@ -151,7 +142,7 @@ class BoundaryTree {
     for (; begin < children.count; begin += Metric::group) {
       const std::uint32_t n = std::min(Metric::group, children.count - begin);
       for (std::uint32_t j = 0; j < n; ++j) {
-        examples[j] = nodes_[children[begin + j]].example;
+        examples[j] = examples_[children[begin + j]];
         rows[j] = store_.row(examples[j]);
       }
       d_.distances(y, rows, n, reduced);
@@ -164,22 +155,22 @@ class BoundaryTree {
   enum class Stage { node, list, children, rows };
   void prefetch(NodeId v, NodeId n_nodes, Stage stage, const RowSketches* sketches) const {
     if (stage == Stage::node) {
-      __builtin_prefetch(&nodes_[v]);
+      __builtin_prefetch(&heads_[v]);
       return;
     }
     if (stage == Stage::list) {
-      lists_.prefetch(nodes_[v].children.load(std::memory_order_acquire));
+      lists_.prefetch(heads_[v].load(std::memory_order_acquire));
       return;
     }
     const ChildLists::View children = this->children(v, n_nodes);
     const std::uint32_t n = std::min(children.count, Metric::group);
     for (std::uint32_t j = 0; j < n; ++j)
       if (stage == Stage::children)
-        __builtin_prefetch(&nodes_[children[j]]);
+        examples_.prefetch(children[j]);
       else if (sketches != nullptr)
-        sketches->prefetch(nodes_[children[j]].example);
+        sketches->prefetch(examples_[children[j]]);
       else
-        store_.prefetch(nodes_[children[j]].example);
+        store_.prefetch(examples_[children[j]]);
   }
 
   void plant(Slot root) { add_node(root, nothing); }
@@ -190,9 +181,15 @@ class BoundaryTree {
 
   NodeId size() const { return size_; }
   std::uint32_t n_children(NodeId v) const { return children(v, size_).count; }
-  Slot example(NodeId v) const { return nodes_[v].example; }
-  NodeId parent(NodeId v) const { return nodes_[v].parent; }
-  void set_example(NodeId v, Slot slot) { nodes_[v].example = slot; }
+  Slot example(NodeId v) const { return examples_[v]; }
+  // Of the first n_nodes nodes; `nothing` for the root. No node has its parent: it follows from the children.
+  std::vector<NodeId> parents(NodeId n_nodes) const;
+  // Of the nodes from `first` on. Little work where they have come since the last publication.
+  std::vector<NodeId> parents_from(NodeId first) const;
+  // The root's is 0; this one stands for itself and all that are greater.
+  static constexpr NodeId greatest_depth = 255;
+  NodeId depth(NodeId v) const { return depths_[v]; }
+  void set_example(NodeId v, Slot slot) { examples_.set(v, slot); }
   std::uint32_t place() const { return place_; }
   std::uint32_t generation() const { return generation_; }
   const Metric& d() const { return d_; }
@@ -221,6 +218,7 @@ class BoundaryTree {
   static constexpr unsigned node_chunk_log2 = 7;
 
   void add_node(Slot example, NodeId parent);
+  std::uint8_t depth_below(NodeId parent) const;
   void retire(std::uint64_t number, ChildLists::Ref list);
 
   const std::uint32_t place_;
@@ -231,9 +229,15 @@ class BoundaryTree {
   ExampleStore& store_;
   std::uint64_t tie_hash_;
 
-  ChunkedArray<Node> nodes_;
+  NodeExamples examples_;
+  ChunkedArray<std::atomic<ChildLists::Ref>> heads_;  // of each node's children
+  ChunkedArray<std::uint8_t> depths_;                 // at most greatest_depth
   ChildLists lists_;
   NodeId size_ = 0;
+
+  // Parents of the nodes that have come since the last publication.
+  NodeId n_settled_ = 0;
+  std::vector<NodeId> new_parents_;
 
   // Since the last publication: the node whose arrival made its parent's list move, and the list it
   // left. Rollback goes back through them; settling retires them.

@@ -2,12 +2,13 @@
 // in one go, and grown by moving to a larger array.
 //
 // An only child needs no list: it is in the reference itself. A list is [count, id, id, ...] in order
-// of creation, in 4, 8, 16, 32 or 64 words; its capacity follows from its count, so it is not stored.
-// (Longer lists, for a large k, are allocated one by one and grow by half.) That is at most 8 bytes
-// a child, which with 12 bytes of Node makes 20 (promise 5). Memory is a buddy system: a list's two
-// halves are lists, and neighbours that are both free join again. Without joining, lists that grow
-// at the same pace leave all their shorter selves behind: 23 bytes a node were seen on clusters that
-// fill side by side.
+// of creation, in 4 to 64 words, in steps of 4 and from 32 words on of 8; its capacity follows from its
+// count, so it is not stored. (Longer lists, for a large k, are allocated one by one and grow by a
+// quarter.) That is at most 8 bytes a child, which with 9 bytes of a node makes 17 (promise 5).
+// Memory is a buddy system: free places have 4, 8, 16, 32 or 64 words, a place's two halves are places,
+// and neighbours that are both free join again. A list takes the beginning of a place; what is left of it
+// stays free. Without joining, lists that grow at the same pace leave all their shorter selves behind: 23
+// bytes a node were seen on clusters that fill side by side.
 //
 // Invariants: a list only gains ids, and one that is outgrown stays as it was until recycle() says
 // that nobody reads it any more; so a reader sees every child that had been published to it.
@@ -122,7 +123,7 @@ class ChildLists {
       delete[] std::exchange(large_[list & ~large_bit], nullptr);
       free_large_.push_back(list);
     } else {
-      join_free(list, class_of(count));
+      free_words(list, list + words_for(count));
     }
   }
 
@@ -155,22 +156,29 @@ class ChildLists {
     return is_large(list) ? large_[list & ~large_bit] : pool_.at(list);
   }
 
-  // The class of a list in the pool that has `count` children.
-  static unsigned class_of(std::uint32_t count) {
-    return static_cast<unsigned>(std::bit_width(count | 2U)) - 2;
+  // The least class of places that hold so many words.
+  static unsigned class_of(std::uint32_t words) {
+    return words <= 4 ? 0 : static_cast<unsigned>(std::bit_width(words - 1)) - 2;
+  }
+
+  // The words of the list in the pool that holds `count` children.
+  static std::uint32_t words_for(std::uint32_t count) {
+    const std::uint32_t step = count < 32 ? 4 : 8;
+    return (count + step) / step * step;
   }
 
   // How many children the list that holds `count` of them has room for.
   std::uint32_t capacity_for(std::uint32_t count) const {
-    if (count <= longest) return std::min(words_of(class_of(count)) - 1, k_);
+    if (count <= longest) return std::min(words_for(count) - 1, k_);
     std::uint64_t capacity = longest + 1;
-    while (capacity < count) capacity += capacity / 2;
+    while (capacity < count) capacity += capacity / 4;
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(capacity, k_));
   }
 
   Ref allocate(std::uint32_t capacity) {
     if (capacity > longest) return allocate_large(1 + capacity);
-    const unsigned wanted = class_of(capacity);
+    const std::uint32_t words = words_for(capacity);
+    const unsigned wanted = class_of(words);
     unsigned found = wanted;
     while (found < n_classes && free_[found] == nothing) ++found;
     if (found == n_classes) {
@@ -183,7 +191,20 @@ class ChildLists {
       --found;
       add_free(list + words_of(found), found);
     }
+    free_words(list + words, list + words_of(wanted));
     return list;
+  }
+
+  // As the largest places that there can be. (What follows a list in its place cannot join it: ids and counts
+  // have no mark.)
+  void free_words(Ref begin, Ref end) {
+    while (begin < end) {
+      unsigned size_class = n_classes - 1;
+      while (begin % words_of(size_class) != 0 || begin + words_of(size_class) > end) --size_class;
+      const Ref next = begin + words_of(size_class);
+      join_free(begin, size_class);
+      begin = next;
+    }
   }
 
   void add_chunk() {
