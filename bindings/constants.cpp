@@ -16,6 +16,7 @@
 #include "forest/neighbor_search.hpp"
 #include "vote/combine.hpp"
 #include "vote/experts.hpp"
+#include "vote/feature_map.hpp"
 #include "vote/linear_model.hpp"
 #include "vote/vote_rules.hpp"
 
@@ -101,6 +102,7 @@ void bind_constants(nb::module_& m) {
   m.attr("N_STREAM_MODELS") = n_models;
   m.attr("MOST_LINEAR_FEATURES") = LinearModel::most_features;
   m.attr("MOST_LINEAR_OUTPUTS") = LinearModel::most_outputs;
+  m.attr("MOST_KNOTS") = FeatureMap::most_knots;
   m.attr("MOST_TERMS") = Terms::most;
   m.attr("FIRST_DECISION") = Schedule::first_doubling;
   m.attr("PERIOD") = Schedule::period;

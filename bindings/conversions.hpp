@@ -146,6 +146,7 @@ inline nb::dict to_dict(BoundaryForest::State&& state, const Params& params, boo
   put("mixture_weights", state.mixture.weights);
   put("mixture_trial", state.mixture.trial);
   put("class_order", state.mixture.classes);
+  put("linear_map", state.mixture.linear_map);
   put("linear_sums", state.mixture.linear_sums);
   put("linear_model", state.mixture.linear_model);
   return all;

@@ -171,6 +171,7 @@ void Forest::restore(const nb::dict& all, const std::string& positions) {
   state.mixture = {.weights = to_vector<double>(all["mixture_weights"]),
                    .trial = to_vector<double>(all["mixture_trial"]),
                    .classes = to_vector<std::uint32_t>(all["class_order"]),
+                   .linear_map = to_vector<double>(all["linear_map"]),
                    .linear_sums = to_vector<double>(all["linear_sums"]),
                    .linear_model = to_vector<double>(all["linear_model"])};
   state.examples = {{},

@@ -145,6 +145,31 @@ def test_the_order_in_which_classes_were_declared_does_not_matter(digits):
     assert (declared.predict_proba(X[600:700]) == plain.predict_proba(X[600:700])).all()
 
 
+def test_a_model_bends_where_a_target_does():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 4)) ** 3  # few values are large
+    y = np.abs(X[:, 0]) ** (1 / 3) + (X[:, 1] > 0)
+    forest = regressor(shuffle=False).fit(X[:1000], y[:1000])
+    share = np.mean((forest.predict(X[1000:]) - y[1000:]) ** 2) / np.var(y[1000:])
+    assert share < 0.15  # observed: 0.0; without knots: 0.0
+
+
+@pytest.mark.parametrize("make", [classifier, regressor])
+def test_frames_with_categories_are_mixed(make):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"colour": rng.choice(["red", "green", "blue"], 900), "size": rng.normal(size=900)}
+    )
+    frame.loc[::17, "size"] = np.nan
+    y = np.where(frame.colour == "red", 1.0, 0.0) + (frame["size"] > 0)
+    forest = make(shuffle=False).fit(frame[:600], y[:600])
+    assert len(forest.mixture_) > 1
+    assert np.mean(np.abs(forest.predict(frame[600:]) - y[600:])) < 0.1
+    again = make().partial_fit(frame[:100], y[:100]).partial_fit(frame[100:600], y[100:600])
+    assert again.fingerprint() == forest.fingerprint()
+
+
 def test_many_features_and_classes_are_mixed_without_a_linear_model():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(600, 210)), rng.integers(0, 150, size=600)
@@ -191,9 +216,10 @@ def test_forgotten_rows_leave_the_linear_model(friedman):
     forest = regressor(shuffle=False).fit(X[:300], y[:300], ids=np.arange(300))
     forest.forget(np.arange(50))
     again = regressor().partial_fit(X[50:300], y[50:300], ids=np.arange(50, 300))
-    sums = [model.fitted.engine.snapshot().state()["linear_sums"] for model in (forest, again)]
+    states = [model.fitted.engine.snapshot().state() for model in (forest, again)]
+    sums = [state["linear_sums"] for state in states]
     assert sums[0][0] == sums[1][0] == 250
-    assert not np.isin(X[:50], sums[0]).any()
+    assert not np.isin(X[:50], np.append(sums[0], states[0]["linear_map"])).any()
 
 
 def test_a_forgotten_class_has_no_probability_left(digits):
@@ -206,7 +232,7 @@ def test_a_forgotten_class_has_no_probability_left(digits):
     np.testing.assert_allclose(P.sum(axis=1), 1)
 
 
-@pytest.mark.parametrize("field", ["mixture_weights", "mixture_trial", "class_order"])
+@pytest.mark.parametrize("field", ["mixture_weights", "mixture_trial", "class_order", "linear_map"])
 @pytest.mark.parametrize("change", ["shorter", "invalid", "absent"])
 def test_a_damaged_state_is_refused(digits, field, change):
     forest = classifier().fit(digits[0][:300], digits[1][:300])

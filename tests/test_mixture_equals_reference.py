@@ -1,7 +1,7 @@
 """Promise 1 for ``weights="mixture"``: experts, weights and probabilities are the reference's.
 
-Decisions come at 125 and 250 arrivals; some features are constant, tiny or without meaning, and
-some rows occur twice.
+Decisions come at 125, 187 and 250 arrivals; some features are constant, tiny or without meaning,
+and some rows occur twice.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ N_QUERIES = 12
 
 
 @st.composite
-def cases(draw, most_rows=270):
+def cases(draw, most_rows=270, times=1):
     task = draw(st.sampled_from(["classify", "regress", "outputs"]))
     element_type = draw(st.sampled_from(["uint8", "int8", "float16", "float32", "float64"]))
-    scales = draw(st.lists(st.sampled_from([1e-3, 1.0, 50.0]), min_size=2, max_size=5))
+    scales = draw(st.lists(st.sampled_from([1e-3, 1.0, 50.0]), min_size=2, max_size=5)) * times
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n = draw(st.integers(120, most_rows))
     X, y = rows_and_labels(rng, n + N_QUERIES, element_type, task, scales)
@@ -83,7 +83,12 @@ def assert_same_mixture(engine, oracle):
         mixture.n_judged, mixture.is_calibrating, *units, *mixture.products[below].tolist(),
         *losses,
     ]  # fmt: skip
-    linear = mixture.linear
+    linear, of_features = mixture.linear, mixture.map
+    assert state["linear_map"].tolist() == (
+        [] if of_features is None
+        else [mixture.first_row, of_features.n_knots, of_features.step,
+              *np.ravel(of_features.numbers)]
+    )  # fmt: skip
     assert state["linear_sums"].tolist() == [
         linear.n, linear.unit, len(linear.pairs), *linear.origin, *linear.label_origin,
         *linear.sums, *linear.products[np.tril_indices(len(linear.sums))], *linear.label_sums,
@@ -106,6 +111,15 @@ def assert_same(engine, oracle, case):
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(cases())
 def test_mixtures_are_the_references(case):
+    assert_same(*both(case), case)
+
+
+# Features have two knots up to 7, one up to 11, then two without products, and none beyond 75.
+@pytest.mark.parametrize("times", [3, 6, 34])
+@settings(max_examples=2, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_mixtures_of_many_features_are_the_references(times, data):
+    case = data.draw(cases(135, times))
     assert_same(*both(case), case)
 
 

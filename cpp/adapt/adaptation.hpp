@@ -2,7 +2,8 @@
 // weighed. Beyond the paper; a forest without either parameter decides nothing.
 //
 // Decisions come at numbers of arrivals, never at the end of a call, so that how a stream is cut into
-// batches cannot matter (promise 2): at 125 * 2^j, once the forest is planted. Before, and at the latest
+// batches cannot matter (promise 2): at 125 * 2^j, once the forest is planted. A mixture is also decided
+// half-way between two of them: its weights follow what changed since. Before, and at the latest
 // as it is planted, features are weighted by their spread alone. A forest that forgets (lifetimes.hpp) also
 // learns weights at every 1,000, and judges its votes at every arrival. After
 // a doubling at which the weights have changed, trees that have the new ones are grown in steps, so that no
@@ -59,16 +60,19 @@ class Schedule {
     return forgets_ && seen > n_T_ && seen % period == 0 ? period : 0;
   }
 
-  bool chooses_votes(Arrival seen) const { return tries_votes_ && !forgets_ && is_doubling(seen); }
+  // At doublings; a mixture half-way between two as well.
+  bool chooses_votes(Arrival seen) const {
+    return tries_votes_ && !forgets_ && seen > 0 && choice_after(seen - 1) == seen;
+  }
 
   // Whether the row that comes after so many arrivals is one that the next choice of votes looks at: the
-  // last 1,000 before it, or 500 for a mixture, but not more than half of all.
+  // last 1,000 before it, or 250 for a mixture, but none before the last choice, nor more than half of all.
   bool is_trial(Arrival seen) const {
-    return tries_votes_ && !forgets_ && seen >= trial_of(doubling_after(seen));
+    return tries_votes_ && !forgets_ && seen >= beginning_of_trial(seen);
   }
   // Where the rows that the next choice looks at begin, and the second half of them.
   bool begins_trial(Arrival seen) const {
-    return tries_votes_ && !forgets_ && seen == trial_of(doubling_after(seen));
+    return tries_votes_ && !forgets_ && seen == beginning_of_trial(seen);
   }
   bool is_middle_of_trial(Arrival seen) const { return mixes_ && seen == middle_of_trial(seen); }
   // Whether the models over all rows are solved between two decisions: at quarters of the way.
@@ -92,7 +96,9 @@ class Schedule {
     if (learns_weights_ && is_first_arrival(seen + 1)) return seen + 1;
     const Arrival doubling = doubling_after(seen);
     Arrival end = doubling;
-    if (tries_votes_ && !forgets_ && seen < trial_of(doubling)) end = trial_of(doubling);
+    if (tries_votes_ && !forgets_) end = choice_after(seen);
+    if (tries_votes_ && !forgets_ && seen < beginning_of_trial(seen))
+      end = beginning_of_trial(seen);
     if (mixes_ && seen < middle_of_trial(seen)) end = std::min(end, middle_of_trial(seen));
     if (mixes_) end = std::min(end, quarter_after(seen));
     if (learns_weights_ && forgets_) end = std::min(end, (seen / period + 1) * period);
@@ -105,7 +111,7 @@ class Schedule {
 
  private:
   static constexpr Arrival longest_trial = 1000;
-  static constexpr Arrival longest_mixture_trial = 500;
+  static constexpr Arrival longest_mixture_trial = 250;
 
   bool is_first_arrival(Arrival seen) const { return seen < n_T_ && seen < first_doubling; }
 
@@ -114,13 +120,29 @@ class Schedule {
     while (doubling <= seen || doubling < n_T_) doubling *= 2;
     return doubling;
   }
-  Arrival trial_of(Arrival doubling) const {
-    return doubling - std::min(doubling / 2, longest_trial_);
+  // The next choice of votes.
+  Arrival choice_after(Arrival seen) const {
+    const Arrival doubling = doubling_after(seen);
+    const Arrival half_way = half_way_to(doubling);
+    return half_way > 0 && seen < half_way ? half_way : doubling;
+  }
+  // Between a doubling and the one before; 0 if there is no choice.
+  Arrival half_way_to(Arrival doubling) const {
+    const Arrival before = doubling / 2;
+    if (!mixes_ || before < first_doubling || before < n_T_) return 0;
+    return before + doubling / 8 * 2;
+  }
+  Arrival beginning_of_trial(Arrival seen) const {
+    const Arrival doubling = doubling_after(seen);
+    const Arrival half_way = half_way_to(doubling);
+    if (half_way == 0) return doubling - std::min(doubling / 2, longest_trial_);
+    if (seen < half_way) return half_way - std::min(half_way - doubling / 2, longest_trial_);
+    return doubling - std::min(doubling - half_way, longest_trial_);
   }
 
   Arrival middle_of_trial(Arrival seen) const {
-    const Arrival doubling = doubling_after(seen);
-    return doubling - (doubling - trial_of(doubling)) / 2;
+    const Arrival choice = choice_after(seen);
+    return choice - (choice - beginning_of_trial(seen)) / 2;
   }
 
   // The next quarter of the way from a doubling to the next, or the next doubling.

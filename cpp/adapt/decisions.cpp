@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "adapt/weight_learning.hpp"
+#include "distance/metric.hpp"
 #include "vote/voting.hpp"
 
 namespace boundary_forest {
@@ -45,11 +46,29 @@ void Decisions::decide(Arrival seen, const Spread& spread, std::span<const Learn
       choose_rule(spread, params_, adaptation.votes);
   }
   if (schedule_.is_middle_of_trial(seen)) adaptation.mixture.look_ahead();
-  if (params_.mixes() && schedule_.begins_trial(seen))
+  if (params_.mixes() && schedule_.begins_trial(seen)) {
+    if (!adaptation.mixture.linear.is_kept()) begin_models(adaptation);
     adaptation.mixture.begin_trial(spread, params_.estimator == Estimator::shepard_vote);
+  }
   if (schedule_.solves_models(seen)) adaptation.mixture.solve_again();
   if (const Arrival n_rows = schedule_.weights_from(seen); n_rows > 0)
     learn_weights(seen, n_rows, trees, store, n_threads, adaptation);
+}
+
+void Decisions::begin_models(Adaptation& adaptation) const {
+  const Window& window = adaptation.window;
+  std::vector<double> rows;
+  std::vector<double> labels;
+  Arrival first = window.end();
+  window.for_each_from(window.begin(), [&](Arrival a, const std::byte* row) {
+    first = std::min(first, a);
+    rows.resize(rows.size() + params_.n_features);
+    to_doubles({row, params_.element_type}, params_.n_features,
+               rows.data() + rows.size() - params_.n_features);
+    labels.insert(labels.end(), window.label(a), window.label(a) + params_.label_length);
+  });
+  adaptation.mixture.begin_models(first, rows, labels, params_.n_features,
+                                  params_.estimator == Estimator::shepard_vote);
 }
 
 // What is learned at a doubling is for the trees without a lifetime; the weights in use are theirs.

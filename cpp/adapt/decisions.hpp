@@ -58,6 +58,9 @@ class Decisions {
   std::shared_ptr<const TreeSettings> settings_with(const LogWeights& log_weights) const;
 
  private:
+  // The models over all rows of a mixture, from the rows of the window.
+  void begin_models(Adaptation& adaptation) const;
+
   const Params& params_;
   const std::shared_ptr<const TreeSettings> settings_;
   const Schedule schedule_;

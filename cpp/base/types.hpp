@@ -203,7 +203,7 @@ struct Params {
     return vote_weights == VoteWeights::mixture && !is_part() && forgets();
   }
   // Whether the last arrivals are kept, whether or not a tree has them.
-  bool has_window() const { return has_learned_weights || mixes_streams(); }
+  bool has_window() const { return has_learned_weights || mixes() || mixes_streams(); }
   // Whether the examples of each class are counted here.
   bool counts_classes() const { return has_balanced_votes && !is_part(); }
 

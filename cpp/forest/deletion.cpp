@@ -183,7 +183,7 @@ void Deletion::uncount(std::span<const char> forgotten, std::span<const Arrival>
   std::vector<double> row(setup_.params.n_features);
   for (const auto& [arrival, of] : lost) {
     if (!counts.empty()) counts[static_cast<std::size_t>(*of.label)] -= 1.0;
-    if (!mixture.is_mixed()) continue;
+    if (!mixture.is_mixed() || arrival < mixture.first_row) continue;
     to_doubles({of.row, store.element_type()}, row.size(), row.data());
     mixture.add_row(row, of.label, setup_.votes(), -1.0);
   }

@@ -61,8 +61,8 @@ Hash128 hash_of(const Adaptation& adaptation, const VoteState& votes, const Para
                                                              : arrays_of(adaptation.mixture);
   if (votes.errors.empty() && !window.is_kept() && mixture.weights.empty()) return counts;
   Hash128 hash = beginning;
-  for (const std::vector<double>* numbers :
-       {&mixture.weights, &mixture.trial, &mixture.linear_sums, &mixture.linear_model})
+  for (const std::vector<double>* numbers : {&mixture.weights, &mixture.trial, &mixture.linear_map,
+                                             &mixture.linear_sums, &mixture.linear_model})
     for (const double x : *numbers) absorb(hash, std::bit_cast<std::uint64_t>(x));
   for (const std::uint32_t code : mixture.classes) absorb(hash, label_keys[code]);
   if (!votes.class_counts.empty())

@@ -1,6 +1,7 @@
 #include "forest/queries.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
 #include <tuple>
 #include <utility>
@@ -171,22 +172,21 @@ std::optional<Table<double>> Queries::answer(Reading& reading, const RowsView& r
 // Most of the work is done for single rows, so these are spread over threads.
 void Queries::answer_by_mixture(Reading& reading, const RowsView& rows, const Run& run,
                                 const AnswerRequest& request, const Ballot& ballot) {
-  constexpr std::size_t rows_per_task = 16;
   const std::size_t n_T = setup_.params.n_held();
+  const std::size_t n_tasks = setup_.n_threads(run);
   const Adaptation& adaptation = reading.version.adaptation;
   std::vector<Leaf> v(std::min(rows.n, block_rows()) * n_T);
+  std::deque<MixedRow> mixed;  // they keep what they know of examples
+  while (mixed.size() < n_tasks) mixed.emplace_back(setup_, store_, adaptation);
   for_each_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
     BFQuery(queries, reading.version, v.data(), run, reading.cost);
     const std::size_t n = queries.size();
-    parallel_for((n + rows_per_task - 1) / rows_per_task, setup_.n_threads(run),
-                 [&](std::size_t task) {
-                   MixedRow mixed(setup_, store_, adaptation);
-                   const AnswerRule rule = mixed.rule(ballot);
-                   for (std::size_t row = task * rows_per_task;
-                        row < std::min(n, (task + 1) * rows_per_task); ++row)
-                     answers_.put(request, rule, begin + row, queries.position(row),
-                                  std::span(v).subspan(row * n_T, n_T));
-                 });
+    parallel_for(n_tasks, n_tasks, [&](std::size_t task) {
+      const AnswerRule rule = mixed[task].rule(ballot);
+      for (std::size_t row = task * n / n_tasks; row < (task + 1) * n / n_tasks; ++row)
+        answers_.put(request, rule, begin + row, queries.position(row),
+                     std::span(v).subspan(row * n_T, n_T));
+    });
   });
 }
 

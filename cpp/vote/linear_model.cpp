@@ -23,18 +23,22 @@ double product(const LinearSums& sums, std::size_t t, std::size_t u) {
 }
 
 // Ridge regression on the terms at these places; no outputs if there is none.
-LinearFit fitted(const LinearSums& sums, double n, double penalty,
+LinearFit fitted(const LinearSums& sums, double n, double penalty, double term_penalty,
                  std::span<const std::size_t> places) {
   const std::size_t D = places.size();
   const std::size_t T = sums.sums.size();
   std::vector<double> mean(D);
   std::vector<double> scale(D, 0.0);
+  double n_varied = 0.0;  // terms
   for (std::size_t j = 0; j < D; ++j) {
     mean[j] = sums.sums[places[j]] / n;
     const double square = product(sums, places[j], places[j]) / n;
     const double variance = square - mean[j] * mean[j];
-    if (variance > LinearModel::least_digits * square) scale[j] = 1.0 / std::sqrt(variance);
+    if (!(variance > LinearModel::least_digits * square)) continue;
+    scale[j] = 1.0 / std::sqrt(variance);
+    n_varied += 1.0;
   }
+  penalty += term_penalty * n_varied / n;
   std::vector<double> system(D * D);
   for (std::size_t j = 0; j < D; ++j)
     for (std::size_t k = 0; k <= j; ++k) {
@@ -109,12 +113,13 @@ void shift_fits(LinearModel::Fits& fits, const Terms& terms, std::span<const dou
 
 }  // namespace
 
-Terms::Terms(std::size_t D)
-    : n_features(D), n_products(std::min(all_products(D), most - std::min(most, D))) {}
+Terms Terms::as_fit(std::size_t D, std::size_t step) {
+  return {D, std::min(all_products(D / step), most - std::min(most, D)), step};
+}
 
 Terms Terms::widened(std::size_t D) const {
-  if (n_products < all_products(n_features)) return {D, n_products};
-  return {D, std::max(n_products, Terms(D).n_products)};
+  if (n_products < all_products(n_features / step)) return {D, n_products, step};
+  return {D, std::max(n_products, as_fit(D, step).n_products), step};
 }
 
 void Terms::expand(const double* features, double* out) const {
@@ -134,11 +139,12 @@ std::size_t LinearModel::bytes() const {
   return n * sizeof(double);
 }
 
-void LinearModel::begin(std::span<const double> row, std::span<const double> label, bool votes) {
+void LinearModel::begin(std::span<const double> row, std::span<const double> label, bool votes,
+                        std::size_t step) {
   const std::size_t D = row.size();
   if (D > most_features || label.size() > most_outputs) return;
   this->votes = votes;
-  terms = kind.has_products ? Terms(D) : Terms(D, 0);
+  terms = kind.has_products ? Terms::as_fit(D, step) : Terms{D, 0};
   LinearSums first;
   first.origin.assign(row.begin(), row.end());
   first.sums.assign(terms.size(), 0.0);
@@ -346,10 +352,10 @@ void LinearModel::solve() {
   const std::size_t T = terms.size();
   std::vector<std::size_t> places(T);
   for (std::size_t f = 0; f < D; ++f) places[f] = terms.feature(f);
-  Fits solved{fitted(*sums, n, kind.penalty, std::span(places).first(D)), {}};
+  Fits solved{fitted(*sums, n, kind.penalty, 0.0, std::span(places).first(D)), {}};
   if (solved.linear.intercepts.empty()) return;
   std::iota(places.begin(), places.end(), std::size_t{0});
-  if (kind.has_products) solved.quadratic = fitted(*sums, n, kind.penalty, places);
+  if (kind.has_products) solved.quadratic = fitted(*sums, n, kind.penalty, term_penalty, places);
   if (kind.has_products &&
       solved.quadratic.intercepts.empty()) {  // squares are too large, or nearly dependent
     solved.quadratic.intercepts = solved.linear.intercepts;
@@ -363,7 +369,7 @@ void LinearModel::solve() {
 }
 
 void LinearModel::expand(std::span<const double> row, double* out) const {
-  std::vector<double> relative(row.size());
+  std::array<double, most_features> relative;
   for (std::size_t j = 0; j < row.size(); ++j) relative[j] = row[j] - sums->origin[j];
   terms.expand(relative.data(), out);
 }

@@ -20,23 +20,24 @@
 
 namespace boundary_forest {
 
-// The terms of D features u: by i, u_i and then the products u_i u_j with j <= i, as far as there is room for
-// products. So further features only append terms.
+// The terms of D features u. Products are those of every `step`-th one: by i, u_i to u_(i + step - 1) and then the
+// products u_i u_j with j <= i, as far as there is room for products. So further features only append terms.
 struct Terms {
   static constexpr std::size_t most = 300;  // unless there are more features
 
   std::size_t n_features = 0;
   std::size_t n_products = 0;
+  std::size_t step = 1;
 
   static std::size_t all_products(std::size_t D) { return D * (D + 1) / 2; }
   // As many as there is room for.
-  explicit Terms(std::size_t D);
-  Terms(std::size_t D, std::size_t n_products) : n_features(D), n_products(n_products) {}
-  Terms() = default;
+  static Terms as_fit(std::size_t D, std::size_t step);
 
   std::size_t size() const { return n_features + n_products; }
   // The place of feature i.
-  std::size_t feature(std::size_t i) const { return i + std::min(all_products(i), n_products); }
+  std::size_t feature(std::size_t i) const {
+    return i + std::min(all_products(i / step), n_products);
+  }
   // Products beyond those left out before stay out.
   Terms widened(std::size_t D) const;
   void expand(const double* features, double* out) const;
@@ -44,9 +45,9 @@ struct Terms {
   template <class Visit>
   void for_products(Visit&& visit) const {
     std::size_t left = n_products;
-    for (std::size_t i = 0; left > 0; ++i)
-      for (std::size_t j = 0; j <= i && left > 0; ++j, --left)
-        visit(feature(i) + 1 + j, feature(i), feature(j));
+    for (std::size_t i = 0; left > 0; i += step)
+      for (std::size_t j = 0; j <= i && left > 0; j += step, --left)
+        visit(feature(i) + step + j / step, feature(i), feature(j));
   }
 };
 
@@ -73,6 +74,7 @@ struct LinearFit {
 struct LinearModel {
   static constexpr std::size_t most_features = 200;  // beyond, there is no model
   static constexpr std::size_t most_outputs = 100;   // nor from then on
+  static constexpr double term_penalty = 0.02;       // in addition with products, times the terms
   static constexpr double least_digits = 1e-9;  // a smaller share of the squares is rounding alone
   static constexpr std::size_t most_waiting = 32;
   static constexpr double least_unit = 0.5;
@@ -113,8 +115,9 @@ struct LinearModel {
   std::size_t n_varied() const;
   std::size_t bytes() const;
 
-  // The first row.
-  void begin(std::span<const double> row, std::span<const double> label, bool votes);
+  // The first row; `step` is that of the terms.
+  void begin(std::span<const double> row, std::span<const double> label, bool votes,
+             std::size_t step = 1);
   // Further outputs. If they are too many, no row is added from then on, and the next solution is none.
   void add_outputs(std::size_t n_outputs);
   bool is_stopped() const { return is_kept() && n == 0.0; }

@@ -12,7 +12,7 @@ namespace {
 constexpr double equal_pull = 0.001;         // towards equal weights, per row and output
 constexpr double fewest_judged = 20.0;       // rows that weights are fitted to
 constexpr double fewest_calibrated = 100.0;  // rows judged, of which half choose the sharpness
-constexpr double carried = 0.5;              // how much earlier rows count after a decision
+constexpr double carried = 0.7;              // how much earlier rows count after a decision
 constexpr std::size_t n_sweeps = 1000;
 
 constexpr std::size_t n_products = n_experts * (n_experts + 1) / 2;
@@ -89,13 +89,28 @@ void begin_mixture(const Params& params, MixtureState& mixture) {
 void MixtureState::add_row(std::span<const double> row, const double* label, bool votes,
                            double sign) {
   const std::uint32_t place = votes ? classes.add(static_cast<std::uint32_t>(*label)) : 0;
-  if (linear.is_stopped()) return;
+  if (!map.is_fixed() || linear.is_stopped()) return;
+  std::vector<double> mapped(map.width());
+  map.apply(row, mapped.data());
   if (!linear.is_kept())
-    linear.begin(row, votes ? std::span<const double>() : std::span(label, units.size()), votes);
-  if (!linear.is_kept()) return;
-  if (!votes) return linear.add_label(row, label, sign);
+    linear.begin(mapped, votes ? std::span<const double>() : std::span(label, units.size()), votes,
+                 map.step);
+  if (!votes) return linear.add_label(mapped, label, sign);
   linear.add_outputs(classes.size());
-  if (place < linear.n_outputs()) linear.add_class(row, place, sign);
+  if (place < linear.n_outputs()) linear.add_class(mapped, place, sign);
+}
+
+void MixtureState::begin_models(Arrival first, std::span<const double> rows,
+                                std::span<const double> labels, std::size_t n_features,
+                                bool votes) {
+  const std::size_t n = rows.size() / n_features;
+  const std::size_t length = labels.size() / std::max<std::size_t>(n, 1);
+  if (n == 0 || n_features > LinearModel::most_features || length > LinearModel::most_outputs)
+    return;
+  map = FeatureMap::of(rows, n_features);
+  first_row = first;
+  for (std::size_t i = 0; i < n; ++i)
+    add_row(rows.subspan(i * n_features, n_features), labels.data() + i * length, votes);
 }
 
 void MixtureState::begin_trial(const Spread& spread, bool votes) {
@@ -144,6 +159,13 @@ void MixtureState::drop_lost_model() {
   if (linear.is_solved() || !weighs_models()) return;
   std::ranges::fill(weights, 0.0);
   weights[0] = 1.0;
+}
+
+void MixtureState::widen(std::size_t n_features) {
+  map.widen(n_features);
+  linear.widen(map.width());
+  if (!linear.is_kept()) map = {};
+  drop_lost_model();
 }
 
 bool MixtureState::weighs_models() const {
@@ -216,38 +238,72 @@ LocalFit& RowMixture::fit_of(std::size_t expert) {
   return scored_fit_;
 }
 
-// The scores of an example are the quadratic model's answers for the classes of the ends, or in units of
-// the labels.
+void KnownScores::begin(std::size_t n_outputs) {
+  if (n_outputs_ == n_outputs) return;
+  n_outputs_ = n_outputs;
+  slots_.assign(n_places, nothing);
+  scores_.resize(n_places * n_outputs);
+}
+
+double* KnownScores::of(Slot slot) {
+  const std::size_t place = slot % n_places;
+  double* scores = scores_.data() + place * n_outputs_;
+  if (slots_[place] != slot) std::fill_n(scores, n_outputs_, std::nan(""));
+  slots_[place] = slot;
+  return scores;
+}
+
+// The quadratic model's answer for a class of the ends, or in units of the labels.
+double RowMixture::score(const double* terms, std::size_t column) const {
+  const LinearModel& model = mixture_.linear;
+  const std::size_t output = votes_ ? mixture_.classes.find(classes_[column]) : column;
+  const double x = output < model.n_solved() ? model.score(terms, output) : 0.0;
+  return votes_ ? std::clamp(x, 0.0 - local_slack, 1.0 + local_slack) : x * mixture_.units[column];
+}
+
+// The scores of an example are such answers for all classes of the ends, or outputs.
 void RowMixture::begin_scores() {
   has_scores_ = true;
   const LinearModel& model = mixture_.linear;
   std::vector<double> terms(model.terms.size());
-  const auto score = [&](const Position& position, double* out) {
-    to_doubles(position, row_.size(), row_.data());
-    model.expand(row_, terms.data());
-    for (std::size_t c = 0; c < n_columns_; ++c) {
-      const std::size_t output = votes_ ? mixture_.classes.find(classes_[c]) : c;
-      const double x = output < model.n_solved() ? model.score(terms.data(), output) : 0.0;
-      out[c] = votes_ ? std::clamp(x, 0.0 - local_slack, 1.0 + local_slack) : x * mixture_.units[c];
-    }
-  };
-  row_.resize(store_.n_features());
   std::vector<double> of_query(n_columns_);
-  score(query_, of_query.data());
+  model.expand(mapped(query_), terms.data());
+  for (std::size_t c = 0; c < n_columns_; ++c) of_query[c] = score(terms.data(), c);
   scores_.resize(fit_.ends().size() * n_columns_);
+  if (!is_first_) known_.begin(votes_ ? mixture_.classes.size() : n_columns_);
   double* out = scores_.data();
   for (const Slot slot : fit_.ends()) {
-    score({store_.row(slot), store_.element_type()}, out);
-    for (std::size_t c = 0; c < n_columns_; ++c) *out++ -= of_query[c];
+    double* known = is_first_ ? nullptr : known_.of(slot);
+    bool is_expanded = false;
+    for (std::size_t c = 0; c < n_columns_; ++c) {
+      const std::size_t output = votes_ ? mixture_.classes.find(classes_[c]) : c;
+      double x = known != nullptr && output != nothing ? known[output] : std::nan("");
+      if (std::isnan(x)) {
+        if (!is_expanded)
+          model.expand(mapped({store_.row(slot), store_.element_type()}), terms.data());
+        is_expanded = true;
+        x = score(terms.data(), c);
+        if (known != nullptr && output != nothing) known[output] = x;
+      }
+      *out++ = x - of_query[c];
+    }
   }
+  is_first_ = false;
   scored_fit_.begin_with_scores(fit_, scores_, n_columns_);
+}
+
+// What the models over all rows know of it, until the next call.
+std::span<const double> RowMixture::mapped(const Position& position) {
+  row_.resize(store_.n_features());
+  mapped_.resize(mixture_.map.width());
+  to_doubles(position, row_.size(), row_.data());
+  mixture_.map.apply(row_, mapped_.data());
+  return mapped_;
 }
 
 void RowMixture::answer_models() {
   if (!mixture_.linear.is_solved()) return;
-  row_.resize(store_.n_features());
-  to_doubles(query_, row_.size(), row_.data());
-  mixture_.linear.answer(row_, models_[0], models_[1]);
+  mixture_.linear.answer(mapped(query_), models_[0], models_[1]);
   for (std::vector<double>& answers : models_)
     for (std::size_t j = 0; j < answers.size(); ++j) {
       double& x = answers[j];

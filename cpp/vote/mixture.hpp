@@ -1,9 +1,9 @@
 // weights="mixture", beyond the paper: what the experts of experts.hpp answer, mixed with weights that are
 // fitted to rows before they are learned.
 //
-// Before each decision up to 500 rows are judged: the products of the experts' errors are summed, and half-way
+// Before each decision up to 250 rows are judged: the products of the experts' errors are summed, and half-way
 // and at the decision non-negative weights that sum to 1 follow from them, pulled a little towards equal ones.
-// At most four experts keep a weight. The sums of earlier rows count for half at each decision. On the second
+// At most four experts keep a weight. The sums of earlier rows count for 0.7 at each decision. On the second
 // half of the rows it is judged how sharp probabilities should be (calibration.hpp).
 #pragma once
 
@@ -20,6 +20,7 @@
 #include "vote/calibration.hpp"
 #include "vote/combine.hpp"
 #include "vote/experts.hpp"
+#include "vote/feature_map.hpp"
 #include "vote/linear_model.hpp"
 #include "vote/local_fit.hpp"
 
@@ -53,8 +54,10 @@ struct MixtureState {
   std::vector<double> weights;  // of the experts; they sum to 1. None if nothing is mixed
   std::uint8_t sharpness = first_sharpness;
   ClassOrder classes;
+  FeatureMap map;         // of the rows that the models over all rows have
+  Arrival first_row = 0;  // of them
   LinearModel linear;
-  // Of the rows that were judged, of which those before the last decision count for half, and so on.
+  // Of the rows that were judged, of which those before the last decision count for 0.7, and so on.
   double n_judged = 0.0;
   std::vector<double> units;     // 1 / deviation of each output, as the trial began; not of classes
   std::vector<double> products;  // of the errors of experts k and l <= k
@@ -63,6 +66,9 @@ struct MixtureState {
 
   bool is_mixed() const { return !weights.empty(); }
   void add_row(std::span<const double> row, const double* label, bool votes, double sign = 1.0);
+  // The models over all rows begin with these, the first of which is arrival `first`.
+  void begin_models(Arrival first, std::span<const double> rows, std::span<const double> labels,
+                    std::size_t n_features, bool votes);
   void begin_trial(const Spread& spread, bool votes);
   // Half-way: weights from the rows so far.
   void look_ahead();
@@ -72,10 +78,7 @@ struct MixtureState {
   // If the models over all rows are lost, and had a weight: as before the first decision.
   void drop_lost_model();
   bool weighs_models() const;
-  void widen(std::size_t n_features) {
-    linear.widen(n_features);
-    drop_lost_model();
-  }
+  void widen(std::size_t n_features);
 
  private:
   bool fit_weights();
@@ -84,7 +87,25 @@ struct MixtureState {
 // As a forest begins that has learned nothing.
 void begin_mixture(const Params& params, MixtureState& mixture);
 
-// One row at a time; what is computed for a row lasts until the next.
+// The quadratic model's answers for stored examples: many rows in turn find the same ones. Two examples may want
+// one place; then the later one has it.
+class KnownScores {
+ public:
+  // Of so many outputs.
+  void begin(std::size_t n_outputs);
+  // Where they are; NaN stands for those that are not known.
+  double* of(Slot slot);
+
+ private:
+  static constexpr std::size_t n_places = 8192;
+
+  std::size_t n_outputs_ = 0;
+  std::vector<Slot> slots_;
+  std::vector<double> scores_;
+};
+
+// One row at a time; what is computed for a row lasts until the next, but for scores of examples: the mixture must
+// stay as it is.
 class RowMixture {
  public:
   RowMixture(const ExampleStore& store, std::span<const double> scales, const MixtureState& mixture,
@@ -113,6 +134,8 @@ class RowMixture {
   void answer_local(std::size_t expert);
   LocalFit& fit_of(std::size_t expert);
   void begin_scores();
+  double score(const double* terms, std::size_t column) const;
+  std::span<const double> mapped(const Position& position);
   void answer_models();
   void answer_all(std::span<const double> weights);
   void mix_shares(std::span<const double> weights, const ClassOrder& seen, Ranks ranks);
@@ -137,8 +160,11 @@ class RowMixture {
   std::vector<double> answers_;                // experts x columns
   std::array<std::vector<double>, 2> models_;  // linear, quadratic; by output. None: not answered
   bool has_scores_ = false;
+  bool is_first_ = true;  // row: then no example is known
+  KnownScores known_;
   std::vector<double> scores_;  // ends x columns, less the query's
   std::vector<double> row_;
+  std::vector<double> mapped_;
   std::vector<Vote> shares_;
   std::vector<char> is_listed_;  // of each class of `seen`: among the shares
 };

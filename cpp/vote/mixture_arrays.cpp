@@ -12,6 +12,7 @@ namespace boundary_forest {
 namespace {
 
 constexpr std::size_t n_counts_of_sums = 3;  // before the origin
+constexpr std::size_t n_counts_of_map = 3;   // before the numbers of the first feature
 
 void check_weights(std::span<const double> weights) {
   std::size_t n_active = 0;
@@ -46,7 +47,7 @@ void append_model(const LinearModel& model, MixtureArrays& arrays) {
 
 LinearModel linear_of(std::span<const double> saved_sums, std::span<const double> saved_fits,
                       LinearModel::Kind kind, std::size_t D, std::size_t n_outputs, bool votes,
-                      std::uint64_t seen) {
+                      std::uint64_t seen, std::size_t step) {
   LinearModel linear{.kind = kind};
   if (saved_sums.empty()) {
     require(saved_fits.empty(), "linear_model has no sums");
@@ -58,12 +59,12 @@ LinearModel linear_of(std::span<const double> saved_sums, std::span<const double
   linear.unit = saved_sums[1];
   const double n_products = saved_sums[2];
   const std::size_t most_products =
-      kind.has_products ? std::min(Terms::all_products(D), Terms::most) : 0;
+      kind.has_products ? std::min(Terms::all_products(D / step), Terms::most) : 0;
   require(n_products >= 0.0 && n_products == std::floor(n_products) &&
               n_products <= static_cast<double>(most_products),
           "linear_sums has an invalid number of products");
   linear.votes = votes;
-  linear.terms = Terms(D, static_cast<std::size_t>(n_products));
+  linear.terms = {D, static_cast<std::size_t>(n_products), step};
   const std::size_t T = linear.terms.size();
   const std::size_t fixed = n_counts_of_sums + D + T + T * (T + 1) / 2;
   const std::size_t size = saved_sums.size();
@@ -104,6 +105,33 @@ LinearModel linear_of(std::span<const double> saved_sums, std::span<const double
   return linear;
 }
 
+namespace {
+
+void restore_map(std::span<const double> saved, std::size_t D, std::uint64_t seen,
+                 MixtureState& mixture) {
+  if (saved.empty()) return;
+  require(saved.size() >= n_counts_of_map, "linear_map has the wrong size");
+  NumberReader reader(saved);
+  const std::vector<double> counts = reader.next(n_counts_of_map);
+  FeatureMap& map = mixture.map;
+  require(counts[0] >= 0.0 && counts[0] <= static_cast<double>(seen) &&
+              counts[0] == std::floor(counts[0]),
+          "linear_map has an invalid first row");
+  require(counts[1] == 0.0 || counts[1] == 1.0 || counts[1] == 2.0,
+          "linear_map has an invalid number of knots");
+  require(counts[2] == 1.0 || counts[2] == counts[1] + 1.0, "linear_map has an invalid step");
+  mixture.first_row = static_cast<Arrival>(counts[0]);
+  map.n_knots = static_cast<std::size_t>(counts[1]);
+  map.step = static_cast<std::size_t>(counts[2]);
+  require(reader.n_left() == D * (2 + map.n_knots), "linear_map has the wrong size");
+  map.numbers = reader.next(reader.n_left());
+  for (std::size_t i = 0; i < map.numbers.size(); ++i)
+    require(std::isfinite(map.numbers[i]) && (i % (2 + map.n_knots) != 1 || map.numbers[i] > 0.0),
+            "linear_map has an invalid number");
+}
+
+}  // namespace
+
 ClassOrder class_order_of(const MixtureArrays& arrays, bool votes, std::uint32_t n_classes) {
   ClassOrder classes;
   require(votes || arrays.classes.empty(), "class_order has classes, but labels are none");
@@ -125,6 +153,11 @@ MixtureArrays arrays_of(const MixtureState& mixture) {
   append(arrays.trial, mixture.products);
   append(arrays.trial, mixture.losses);
   arrays.classes.assign(mixture.classes.codes().begin(), mixture.classes.codes().end());
+  if (mixture.map.is_fixed())
+    append(arrays.linear_map, std::array{static_cast<double>(mixture.first_row),
+                                         static_cast<double>(mixture.map.n_knots),
+                                         static_cast<double>(mixture.map.step)});
+  append(arrays.linear_map, mixture.map.numbers);
   append_model(mixture.linear, arrays);
   return arrays;
 }
@@ -135,7 +168,8 @@ MixtureState mixture_of(const MixtureArrays& arrays, const Params& params, std::
   begin_mixture(params, mixture);
   if (!mixture.is_mixed()) {
     require(arrays.weights.empty() && arrays.trial.empty() && arrays.classes.empty() &&
-                arrays.linear_sums.empty() && arrays.linear_model.empty(),
+                arrays.linear_map.empty() && arrays.linear_sums.empty() &&
+                arrays.linear_model.empty(),
             "there is a mixture, but weights is not 'mixture'");
     return mixture;
   }
@@ -162,8 +196,12 @@ MixtureState mixture_of(const MixtureArrays& arrays, const Params& params, std::
   mixture.products = trial.next(mixture.products.size());
   mixture.losses = trial.next(mixture.losses.size());
   mixture.classes = class_order_of(arrays, votes, n_classes);
-  mixture.linear = linear_of(arrays.linear_sums, arrays.linear_model, {}, params.n_features,
-                             votes ? mixture.classes.size() : params.label_length, votes, seen);
+  restore_map(arrays.linear_map, params.n_features, seen, mixture);
+  require(mixture.map.is_fixed() == !arrays.linear_sums.empty(),
+          "linear_map does not match linear_sums");
+  mixture.linear = linear_of(arrays.linear_sums, arrays.linear_model, {}, mixture.map.width(),
+                             votes ? mixture.classes.size() : params.label_length, votes, seen,
+                             mixture.map.step);
   require(!mixture.weighs_models() || mixture.linear.is_solved(),
           "mixture_weights has a linear model that was not saved");
   return mixture;

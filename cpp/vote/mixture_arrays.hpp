@@ -14,6 +14,9 @@ struct MixtureArrays {
   std::vector<double> weights;         // of the experts, then the sharpness; none: nothing is mixed
   std::vector<double> trial;           // rows judged, is_calibrating, units, products, losses
   std::vector<std::uint32_t> classes;  // codes in order of their first example
+  // First row that the models over all rows have, knots per feature, step of their terms, then for each feature
+  // centre, unit and knots: see FeatureMap. None if there is no model.
+  std::vector<double> linear_map;
   // n, unit, number of products of features among the terms, origin, origin of labels, sums, products, sums of
   // labels, cross products: see LinearSums. None if there is no model.
   std::vector<double> linear_sums;
@@ -49,7 +52,7 @@ void append_model(const LinearModel& model, MixtureArrays& arrays);
 // These throw as mixture_of does.
 LinearModel linear_of(std::span<const double> saved_sums, std::span<const double> saved_fits,
                       LinearModel::Kind kind, std::size_t D, std::size_t n_outputs, bool votes,
-                      std::uint64_t seen);
+                      std::uint64_t seen, std::size_t step = 1);
 ClassOrder class_order_of(const MixtureArrays& arrays, bool votes, std::uint32_t n_classes);
 
 MixtureArrays arrays_of(const MixtureState& mixture);

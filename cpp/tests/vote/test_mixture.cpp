@@ -7,6 +7,7 @@
 #include "store/example_store.hpp"
 #include "tests/check.hpp"
 #include "vote/calibration.hpp"
+#include "vote/feature_map.hpp"
 #include "vote/linear_model.hpp"
 #include "vote/local_fit.hpp"
 
@@ -121,6 +122,38 @@ CASE("a quadratic model follows products, also when a row is forgotten") {
   model.recentre();
   model.answer(query, linear, after);
   CHECK(is_near(before[0], after[0], 1e-6));
+}
+
+CASE("terms with steps have places of their own, products of the first features alone") {
+  for (const std::size_t step : {1, 3}) {
+    const Terms terms = Terms::as_fit(12, step);
+    std::vector<double> features(12);
+    for (std::size_t f = 0; f < 12; ++f) features[f] = number(f);
+    std::vector<double> out(terms.size(), 1e9);
+    terms.expand(features.data(), out.data());
+    for (std::size_t f = 0; f < 12; ++f) CHECK_EQ(out[terms.feature(f)], features[f]);
+    CHECK_EQ(terms.n_products, Terms::all_products(12 / step));
+    CHECK_EQ(out.back(), features[12 - step] * features[12 - step]);
+    for (const double x : out) CHECK(x != 1e9);
+  }
+}
+
+CASE("a map squashes large values, and its numbers are no values of rows") {
+  std::vector<double> rows;
+  for (std::size_t i = 0; i < 63; ++i) {
+    rows.push_back(1e-3 * number(i));
+    rows.push_back(7.3);
+  }
+  FeatureMap map = FeatureMap::of(rows, 2);
+  CHECK_EQ(map.n_knots, FeatureMap::most_knots);
+  CHECK_EQ(map.numbers[5], 1.0);  // the unit of a constant
+  for (const double number : map.numbers)
+    for (const double x : rows) CHECK(number != x);
+  map.widen(3);
+  std::vector<double> out(map.width());
+  map.apply(std::vector{1e300, 7.3, 0.0}, out.data());
+  for (std::size_t k = 0; k < 3; ++k) CHECK(std::isfinite(out[k]) && out[k] > 1.0);
+  for (std::size_t k = 6; k < 9; ++k) CHECK_EQ(out[k], 0.0);
 }
 
 CASE("wider rows leave the answers of a linear model as they are") {

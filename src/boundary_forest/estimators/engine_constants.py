@@ -46,6 +46,7 @@ EXPERTS = tuple(_core.experts())
 STREAM_EXPERTS = tuple(_core.experts(forgets=True))
 N_STREAM_MODELS = _core.N_STREAM_MODELS  # linear models of a stream's mixture
 MOST_LINEAR_FEATURES, MOST_LINEAR_OUTPUTS = _core.MOST_LINEAR_FEATURES, _core.MOST_LINEAR_OUTPUTS
+MOST_KNOTS = _core.MOST_KNOTS
 MOST_TERMS = _core.MOST_TERMS
 
 # What its state holds.
@@ -83,6 +84,7 @@ STATE_ARRAYS = {
     "mixture_weights": ("float64", 1),
     "mixture_trial": ("float64", 1),
     "class_order": ("uint32", 1),
+    "linear_map": ("float64", 1),
     "linear_sums": ("float64", 1),
     "linear_model": ("float64", 1),
 }

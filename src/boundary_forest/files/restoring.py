@@ -17,6 +17,7 @@ from boundary_forest.estimators.engine_constants import (
     ELEMENT_TYPES,
     EXPERTS,
     LONGEST_WINDOW,
+    MOST_KNOTS,
     MOST_LINEAR_FEATURES,
     MOST_LINEAR_OUTPUTS,
     MOST_MEMBERS,
@@ -176,16 +177,18 @@ def longest_mixture(n_features: int, label_length: int, n_classes: int) -> dict[
     n, outputs = max(len(EXPERTS), len(STREAM_EXPERTS)), max(label_length, MOST_LINEAR_OUTPUTS)
     if n_features > MOST_LINEAR_FEATURES:
         n_features = outputs = 0  # no model is kept
-    terms = n_features + MOST_TERMS if n_features else 0
+    mapped = (1 + MOST_KNOTS) * n_features  # features of the models of tables
+    terms = mapped + MOST_TERMS if n_features else 0
     return {
         "mixture_weights": n + 1,
         "mixture_trial": n * (n + 3) + label_length + n_classes + 100,
+        "linear_map": (2 + MOST_KNOTS) * n_features + 3,
         "linear_sums": max(
             (terms + 3) * (terms + outputs + 2),
             N_STREAM_MODELS * (n_features + 3) * (n_features + outputs + 2),
         ),
         "linear_model": max(
-            (n_features + terms + 2) * outputs, N_STREAM_MODELS * (n_features + 1) * outputs
+            (mapped + terms + 2) * outputs, N_STREAM_MODELS * (n_features + 1) * outputs
         ),
     }
 

@@ -204,7 +204,7 @@ class ExtendedForest(BoundaryForest):
         )
 
     def take_note_of(self, y: Row, c: Row) -> None:
-        if self.learns_weights or self.mixes_streams:
+        if self.learns_weights or self.mixes or self.mixes_streams:
             self.window.append((self.seen, y, c))
         self.labels.append(c)
         if self.mixes_streams:
@@ -297,7 +297,8 @@ class ExtendedForest(BoundaryForest):
         if self.mixture is None or not lost:
             return
         for a in lost:
-            self.mixture.add_row(*known[a], -1.0)
+            if a >= self.mixture.first_row:
+                self.mixture.add_row(*known[a], -1.0)
         self.mixture.linear.recentre(self.mixture.votes)
 
     def split(self, tree: ExtendedTree, lost: Collection[Node]) -> list[Node]:
@@ -350,11 +351,12 @@ class ExtendedForest(BoundaryForest):
             self.stream.is_sorted = self.reservoir.replays
         if self.votes.is_auto and doubling and not self.forgets:
             self.votes.choose(variances(self.labels) if len(self.labels[0]) > 1 else np.ones(1))
-        if self.mixture is not None and doubling:
+        if self.mixture is not None and choice_after(self.seen - 1, self.n_T) == self.seen:
             self.mixture.decide()
         if self.mixture is not None and self.seen == middle_of_trial(self.seen, self.n_T):
             self.mixture.look_ahead()
         if self.mixture is not None and self.seen == beginning_of_trial(self.seen, self.n_T):
+            self.mixture.begin_models(self.window)
             self.mixture.begin_trial(np.zeros(0) if self.mixture.votes else variances(self.labels))
         if self.mixture is not None and self.seen == quarter_after(self.seen - 1, self.n_T):
             self.mixture.solve_again()
@@ -498,14 +500,31 @@ class ExtendedForest(BoundaryForest):
 # --- which rows a mixture is judged by ------------------------------------------------------------
 
 
+def half_way_to(decision: int, n_T: int) -> int:
+    """Where a mixture is decided between this decision and the one before; 0 if nowhere."""
+    before = decision // 2
+    return 0 if before < max(FIRST_DECISION, n_T) else before + decision // 8 * 2
+
+
+def choice_after(seen: int, n_T: int) -> int:
+    decision = decision_after(seen, n_T)
+    half_way = half_way_to(decision, n_T)
+    return half_way if seen < half_way else decision
+
+
 def beginning_of_trial(seen: int, n_T: int) -> int:
     decision = decision_after(seen, n_T)
-    return decision - min(decision // 2, LONGEST_TRIAL)
+    half_way = half_way_to(decision, n_T)
+    if half_way == 0:
+        return decision - min(decision // 2, LONGEST_TRIAL)
+    if seen < half_way:
+        return half_way - min(half_way - decision // 2, LONGEST_TRIAL)
+    return decision - min(decision - half_way, LONGEST_TRIAL)
 
 
 def middle_of_trial(seen: int, n_T: int) -> int:
-    decision = decision_after(seen, n_T)
-    return decision - (decision - beginning_of_trial(seen, n_T)) // 2
+    choice = choice_after(seen, n_T)
+    return choice - (choice - beginning_of_trial(seen, n_T)) // 2
 
 
 def quarter_after(seen: int, n_T: int) -> int:

@@ -3,7 +3,7 @@
 All but two answer from the examples that the trees end at: means of their labels, and ridge
 regressions around the query; the last are a linear and a quadratic model over all rows, whose
 answers may be further features of such a regression. Weights follow from the
-errors of up to 500 rows before each decision, before these were learned. Probabilities of classes
+errors of up to 250 rows before each decision, before these were learned. Probabilities of classes
 are then sharpened. Sums run in the order of the trees, then of the columns; see the engine's
 ``vote/``.
 """
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from boundary_forest.reference.feature_map import MOST_TERMS, FeatureMap
 from boundary_forest.reference.metrics import added, in_lanes
 
 Row = Any  # a 1-D numpy array
@@ -34,16 +35,16 @@ N_LOCAL = len(EXPERTS) - 2
 NEEDS_MODELS = [kind in ("scored_ridge", "linear", "quadratic") for kind, _, _ in EXPERTS]
 SHARE_OF_SCORES = 8.0
 MOST_ACTIVE = 4
-LONGEST_TRIAL = 500
+LONGEST_TRIAL = 250
 LOCAL_SLACK, LINEAR_SLACK = 0.25, 1.0
 EQUAL_PULL = 0.001
 FEWEST_JUDGED, FEWEST_CALIBRATED = 20.0, 100.0
-CARRIED = 0.5
+CARRIED = 0.7
 SWEEPS = 1000
 ADDED_SHARE = 0.003
 SHARPNESSES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24)
-MOST_FEATURES, MOST_OUTPUTS, MOST_TERMS = 200, 100, 300
-LINEAR_PENALTY, LEAST_DIGITS = 0.003, 1e-9
+MOST_FEATURES, MOST_OUTPUTS = 200, 100
+LINEAR_PENALTY, TERM_PENALTY, LEAST_DIGITS = 0.003, 0.02, 1e-9
 MOST_UNIT, VANISHED = 2.0**32, 1e-200
 
 
@@ -189,14 +190,19 @@ class LinearModel:
     def is_stopped(self) -> bool:
         return self.is_kept and self.n == 0
 
-    def begin(self, row: Row, label: Row) -> None:
+    def begin(self, row: Row, label: Row, step: int = 1) -> None:
+        """``step``: every how many features one has products."""
         D = len(row)
         if D > MOST_FEATURES or len(label) > MOST_OUTPUTS:
             return
-        # By i: feature i, then its products with j <= i, as far as there is room for products.
+        # By i: features i to i + step - 1, then products of i and j <= i, as far as there is room.
         room = max(MOST_TERMS - D, 0) if self.has_products else 0
-        order = [(i, j) for i in range(D) for j in range(-1, i + 1) if i * (i + 1) // 2 + j < room]
-        order += [(i, -1) for i in range(D) if (i, -1) not in order]
+        order: list[tuple[int, int]] = []
+        for i in range(0, D, step):
+            order += [(member, -1) for member in range(i, i + step)]
+            products = [(i, j) for j in range(0, i + 1, step)]
+            order += products[:room]
+            room -= min(room, len(products))
         self.features = [t for t, (_, j) in enumerate(order) if j < 0]
         self.pairs = [
             (t, self.features[i], self.features[j]) for t, (i, j) in enumerate(order) if j >= 0
@@ -317,9 +323,10 @@ class LinearModel:
             return
         padded = np.zeros((len(linear[1]), len(self.sums)))
         padded[:, self.features] = linear[1]
-        self.fits = [linear, self.fitted(list(range(len(self.sums)))) or (linear[0], padded)]
+        quadratic = self.fitted(list(range(len(self.sums))), TERM_PENALTY)
+        self.fits = [linear, quadratic or (linear[0], padded)]
 
-    def fitted(self, terms: list[int]) -> tuple[Row, Any] | None:
+    def fitted(self, terms: list[int], term_penalty: float = 0.0) -> tuple[Row, Any] | None:
         with np.errstate(all="ignore"):
             mean = self.sums[terms] / self.n
             squares = np.diag(self.products)[terms] / self.n
@@ -330,7 +337,8 @@ class LinearModel:
             system = covariances * scale[:, None] * scale[None]
             # The engine takes element (j, k <= j) times the scale of j first.
             system = np.tril(system) + np.tril(system, -1).T
-            U = cholesky(system + np.diag(np.full(len(mean), self.penalty)))
+            penalty = self.penalty + term_penalty * float(kept.sum()) / self.n
+            U = cholesky(system + np.diag(np.full(len(mean), penalty)))
             if U is None:
                 return None
             coefficients, intercepts = [], []
@@ -423,6 +431,8 @@ class Mixture:
         self.sharpness = 4
         self.classes: list[int] = []  # codes, in order of their first example
         self.linear = LinearModel()
+        self.map: FeatureMap | None = None
+        self.first_row = 0  # that the models over all rows have
         self.units = np.zeros(n_outputs)
         self.n_judged = 0.0
         self.products = np.zeros((len(EXPERTS), len(EXPERTS)))
@@ -433,12 +443,11 @@ class Mixture:
         row = x.astype(np.float64)
         if self.votes and int(c[0]) not in self.classes:
             self.classes.append(int(c[0]))
-        if self.linear.is_stopped:
+        if self.map is None or self.linear.is_stopped:
             return
+        row = self.map.apply(row)
         if not self.linear.is_kept:
-            self.linear.begin(row, np.zeros(0) if self.votes else c)
-        if not self.linear.is_kept:
-            return
+            self.linear.begin(row, np.zeros(0) if self.votes else c, self.map.step)
         if not self.votes:
             self.linear.add(row, c - self.linear.label_origin, sign)
             return
@@ -448,6 +457,17 @@ class Mixture:
         if place < len(indicator):
             indicator[place] = 1.0
             self.linear.add(row, indicator, sign)
+
+    def begin_models(self, window: list[tuple[int, Row, Row]]) -> None:
+        """The models over all rows begin with those of the window."""
+        if self.linear.is_kept or not window:
+            return
+        rows = np.stack([x.astype(np.float64) for _, x, _ in window])
+        if rows.shape[1] > MOST_FEATURES or len(window[0][2]) > MOST_OUTPUTS:
+            return
+        self.map, self.first_row = FeatureMap(rows), window[0][0]
+        for _, x, c in window:
+            self.add_row(x, c)
 
     def begin_trial(self, variances: Row) -> None:
         was_solved = bool(self.linear.fits)
@@ -523,7 +543,8 @@ class Mixture:
             slack = LOCAL_SLACK * (highest - lowest)
             local.append(np.minimum(np.maximum(answer, lowest - slack), highest + slack))
         models = []
-        for answer in self.linear.answers(query.astype(np.float64)):
+        mapped = query.astype(np.float64) if self.map is None else self.map.apply(query)
+        for answer in self.linear.answers(mapped):
             if self.votes:
                 clipped = np.minimum(np.maximum(answer, 0 - LOCAL_SLACK), 1 + LOCAL_SLACK)
                 models.append(np.where(np.isfinite(answer), clipped, 0.0))
@@ -537,7 +558,8 @@ class Mixture:
 
     def scores(self, row: Row, classes: list[int]) -> Row:
         """The quadratic model's answers for these classes, or in units of the labels."""
-        answer = self.linear.answers(row)[1]
+        assert self.map is not None
+        answer = self.linear.answers(self.map.apply(row))[1]
         if not self.votes:
             return answer * self.units
         places = [self.classes.index(code) for code in classes]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from boundary_forest.estimators.engine_constants import N_STREAM_MODELS
 
-_N_COUNTS = 3  # before the origin: see the engine's MixtureArrays
+_N_COUNTS = 3  # before the origin, and before the map's numbers: see the engine's MixtureArrays
 
 
 def narrow_models(
@@ -20,13 +20,23 @@ def narrow_models(
         return {}
     # A stream has several models, one behind the other, and these have no products.
     models = np.split(state["linear_sums"], N_STREAM_MODELS if forgets else 1)
+    narrow_map, step = state["linear_map"], 1
+    if not forgets:  # a column is several features
+        knots, step = (int(count) for count in state["linear_map"][1:_N_COUNTS])
+        narrow_map = narrow_map[: _N_COUNTS + n * (2 + knots)]
+        width, n = width * (1 + knots), n * (1 + knots)
     products = 0 if forgets else int(models[0][_N_COUNTS - 1])
-    kept_products = min(products, n * (n + 1) // 2)
+    with_products = n // step
+    kept_products = min(products, with_products * (with_products + 1) // 2)
     narrow = [_narrow_sums(sums, width, n, products, kept_products) for sums in models]
     fits = state["linear_model"].reshape(-1, 1 + width if forgets else 2 + 2 * width + products)
     linear, quadratic = np.split(fits, [1 + width], axis=1)
     kept = [linear[:, : 1 + n], quadratic[:, : 0 if forgets else 1 + n + kept_products]]
-    return {"linear_sums": np.concatenate(narrow), "linear_model": np.hstack(kept).ravel()}
+    return {
+        "linear_map": narrow_map,
+        "linear_sums": np.concatenate(narrow),
+        "linear_model": np.hstack(kept).ravel(),
+    }
 
 
 def _narrow_sums(
