@@ -28,7 +28,13 @@ def images(n, seed=0, dtype=np.float32):
     return X.astype(dtype)
 
 
+def pictures(n, seed=0):
+    """Draw rows of bytes likewise."""
+    return np.clip(128 + 16 * images(n, seed), 0, 255).astype(np.uint8)
+
+
 def classes(X):
+    X = X - 128.0 if X.dtype == np.uint8 else X
     return (X[:, 0] > 0) + 2 * (X[:, 1] > 0.3)
 
 
@@ -67,6 +73,15 @@ def test_sketches_change_no_forest_and_no_answer(monkeypatch, dtype):
         monkeypatch, X, Q, sketched=True, dtype="float16" if dtype == np.float16 else "auto"
     )
     assert counts["evaluations"]["query"] < 0.4 * counts["comparisons"]["query"]
+
+
+def test_sketches_of_bytes_change_no_forest_and_no_answer(monkeypatch):
+    """Only the portable kernels need them: the others compare bytes as fast."""
+    is_portable = _core.instruction_set() == "scalar"
+    X, Q = pictures(4000), pictures(300, 1)
+    counts = assert_equals_plain(monkeypatch, X, Q, sketched=is_portable)
+    if is_portable:
+        assert counts["evaluations"]["query"] < 0.4 * counts["comparisons"]["query"]
 
 
 @pytest.mark.parametrize(

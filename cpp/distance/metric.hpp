@@ -63,6 +63,9 @@ class Metric {
   // A user's function may throw; a call that learns with it is then taken back whole.
   virtual bool may_fail() const { return false; }
 
+  // Whether sketches gain time where few rows descend together, too.
+  virtual bool has_sketches_for_few() const { return false; }
+
   // Runs on the calling thread alone (a Python callable).
   virtual bool single_threaded() const { return false; }
 };

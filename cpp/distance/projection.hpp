@@ -23,6 +23,7 @@ class Projection final : public RowCoder {
  public:
   // Shorter rows gain as much by codes of all features (code_prefilter.hpp), which need no memory.
   static constexpr std::size_t least_bytes = 2048;
+  static constexpr std::size_t least_of_bytes = 512;  // features, if they are bytes
 
   // From the stored rows and those that are staged from slot `staged` on; null if such sketches would not rule out
   // enough of them to pay.

@@ -25,7 +25,7 @@ class BlockPrefilters {
     const bool are_many = rows.size() >= BlockDescent::worth_it;
     if (plain || rows.size() == 0 || (!are_many && sketches == nullptr)) return;
     const auto add = [&](const Metric& d) {
-      const bool pays = are_many || d.has_sketches();
+      const bool pays = are_many || d.has_sketches_for_few();
       if (pays && find(d) == nullptr)
         prefilters_.emplace_back(&d, d.prefilter(rows, sketches, n_threads));
     };
