@@ -39,7 +39,7 @@ void BlockDescent::descend(const BoundaryTree& tree, std::span<const std::uint32
 
   waiting_.assign(1, {start, 0, m});
   const RowSketches* const sketches = prefilter_.sketches();
-  const bool by_level = tree.store().has_short_rows();
+  const bool by_level = tree.store().has_short_rows() || sketches != nullptr;
   const std::uint32_t least_group = sketches != nullptr ? 1 : worth_grouping;
   for (std::size_t next = 0; next < waiting_.size();) {
     Group group;
@@ -58,8 +58,8 @@ void BlockDescent::descend(const BoundaryTree& tree, std::span<const std::uint32
   for (const Ending& ending : endings_) counts.comparisons += ending.compared;
 }
 
-// Level by level, what the groups after the next one will read is on its way meanwhile. (Long rows
-// gain more by staying with a group to its end, while its queries are in cache.)
+// Level by level, what the groups after the next one will read is on its way meanwhile. (Long rows without
+// sketches gain more by staying with a group to its end, while its queries are in cache.)
 void BlockDescent::prefetch_ahead(const BoundaryTree& tree, std::size_t next) const {
   using Stage = BoundaryTree::Stage;
   const auto prefetch = [&](std::size_t ahead, Stage stage) {
@@ -91,6 +91,7 @@ void BlockDescent::step(const BoundaryTree& tree, std::span<const std::uint32_t>
     bounds_[i] =
         v_may_win ? endings_[places[i]].at.reduced : std::numeric_limits<double>::infinity();
   }
+  const RowSketches* const sketches = prefilter_.sketches();
   constexpr std::uint32_t at_once = Prefilter::most_rows;
   Slot examples[at_once];
   const std::byte* child_rows[at_once];
@@ -99,6 +100,7 @@ void BlockDescent::step(const BoundaryTree& tree, std::span<const std::uint32_t>
     for (std::uint32_t c = 0; c < n; ++c) {
       examples[c] = tree.example(children[begin + c]);
       child_rows[c] = tree.store().row(examples[c]);
+      if (sketches != nullptr) sketches->prefetch(examples[c]);
     }
     counts.evaluations +=
         prefilter_.filter(queries_, {{child_rows, n}, examples}, bounds_, workspace_, closest_);
