@@ -84,6 +84,19 @@ def test_sketches_of_bytes_change_no_forest_and_no_answer(monkeypatch):
         assert counts["evaluations"]["query"] < 0.4 * counts["comparisons"]["query"]
 
 
+def test_a_row_that_is_queried_alone_has_its_distances_kept_from_tree_to_tree():
+    """Evaluations of rows alone / together seen: 0.8."""
+    X, Q = images(4000), images(50, 1)
+    model = forest(n_estimators=30).fit(X, classes(X))
+    before = model.stats()["evaluations"]["query"]
+    together = model.apply(Q)
+    between = model.stats()["evaluations"]["query"]
+    alone = [model.apply(row[None])[0] for row in Q]
+    after = model.stats()["evaluations"]["query"]
+    np.testing.assert_array_equal(alone, together)
+    assert after - between < 0.9 * (between - before)
+
+
 @pytest.mark.parametrize(
     "spoil",
     [

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "concurrency/thread_pool.hpp"
+#include "distance/distance_cache.hpp"
 
 namespace boundary_forest {
 
@@ -298,16 +299,16 @@ std::size_t CodePrefilter::filter(std::span<const std::uint32_t> queries, const 
       if (!exact_) {
         if (number + 1 < m) prefetch(block_.position(queries[number + 1]).data, row_bytes);
         if (i + 1 < count) prefetch(rows.data[std::countr_zero(closest_codes[i + 1])], row_bytes);
-        evaluations += consider_possible(rows.data, queries[number], of_query, closest_codes[i],
-                                         errors, bound, closest[number]);
+        evaluations += consider_possible(rows, queries[number], of_query, closest_codes[i], errors,
+                                         workspace.known, bound, closest[number]);
         continue;
       }
       const double reduced = of_query[std::countr_zero(closest_codes[i])];
       if (stored_ == ElementType::int8 && reduced >= 0x1p24) {
         // From there on float32 has not every whole number, and rows of int8 are compared as float32.
         if (bound >= 0x1p24)
-          consider_rows(rows.data, queries[number], ~std::uint64_t{0} >> (most_rows - rows.size()),
-                        bound, closest[number]);
+          consider_rows(rows, queries[number], ~std::uint64_t{0} >> (most_rows - rows.size()),
+                        nullptr, bound, closest[number]);
         continue;
       }
       if (reduced > bound) continue;
@@ -341,8 +342,8 @@ void CodePrefilter::code_rows(const Rows& rows, const kernels::CodedRows& coded,
 }
 
 // The rows of a mask, by their distances; returns how many they are.
-std::size_t CodePrefilter::consider_rows(std::span<const std::byte* const> rows,
-                                         std::uint32_t query, std::uint64_t mask, double& bound,
+std::size_t CodePrefilter::consider_rows(const Rows& rows, std::uint32_t query, std::uint64_t mask,
+                                         DistanceCache* known, double& bound,
                                          std::uint64_t& closest) const {
   std::uint32_t numbers[most_rows];
   const std::byte* left[most_rows];
@@ -350,18 +351,22 @@ std::size_t CodePrefilter::consider_rows(std::span<const std::byte* const> rows,
   std::uint32_t n = 0;
   for (; mask != 0; mask &= mask - 1, ++n) {
     numbers[n] = static_cast<std::uint32_t>(std::countr_zero(mask));
-    left[n] = rows[numbers[n]];
+    left[n] = rows.data[numbers[n]];
   }
   if (n > 0) d_.distances(block_.position(query), left, n, reduced);
-  for (std::uint32_t j = 0; j < n; ++j) consider(numbers[j], reduced[j], bound, closest);
+  for (std::uint32_t j = 0; j < n; ++j) {
+    consider(numbers[j], reduced[j], bound, closest);
+    if (known != nullptr) known->put(rows.slots[numbers[j]], reduced[j]);
+  }
   return n;
 }
 
 // The rows that may be closer than the bound, a few at a time, by their codes; returns how many distances that took.
-std::size_t CodePrefilter::consider_possible(std::span<const std::byte* const> rows,
-                                             std::uint32_t query, const std::int32_t* squares,
+std::size_t CodePrefilter::consider_possible(const Rows& rows, std::uint32_t query,
+                                             const std::int32_t* squares,
                                              std::uint64_t closest_codes, const float* errors,
-                                             double& bound, std::uint64_t& closest) const {
+                                             DistanceCache* known, double& bound,
+                                             std::uint64_t& closest) const {
   const auto possible = [&] {
     const double reach = longest_to_matter(bound);
     if (!(reach <= farthest_)) return ~std::uint64_t{0} >> (most_rows - rows.size());
@@ -371,22 +376,34 @@ std::size_t CodePrefilter::consider_possible(std::span<const std::byte* const> r
   if (!sketches_) {
     // Codes of all features leave so few beside the closest that their order is not worth finding.
     const std::uint64_t first = closest_codes & -closest_codes;
-    const std::size_t n_first = consider_rows(rows, query, first, bound, closest);
-    return n_first + consider_rows(rows, query, possible() & ~first, bound, closest);
+    const std::size_t n_first = consider_rows(rows, query, first, nullptr, bound, closest);
+    return n_first + consider_rows(rows, query, possible() & ~first, nullptr, bound, closest);
+  }
+  std::uint64_t others = possible();
+  if (known != nullptr) {
+    const double before = bound;
+    for (std::uint64_t left = others; left != 0; left &= left - 1) {
+      const auto j = static_cast<std::uint32_t>(std::countr_zero(left));
+      double reduced = 0.0;
+      if (!known->find(rows.slots[j], reduced)) continue;
+      consider(j, reduced, bound, closest);
+      others &= ~(std::uint64_t{1} << j);
+    }
+    if (bound < before) others &= possible();
   }
   std::size_t n = 0;
   std::size_t at_once = 1;  // then as many as the kernels of distances have at once
-  for (std::uint64_t others = possible(); others != 0; at_once = 4) {
+  for (; others != 0; at_once = 4) {
     std::uint64_t next = 0;
     for (std::size_t i = 0; i < at_once && (others & ~next) != 0; ++i)
       next |= least_of(squares, others & ~next);
     const double before = bound;
-    n += consider_rows(rows, query, next, bound, closest);
+    n += consider_rows(rows, query, next, known, bound, closest);
     others &= ~next;
     if (others != 0 && bound < before) others &= possible();
     // The beginnings: the processor sees then what is read.
     for (std::uint64_t left = others; left != 0; left &= left - 1)
-      prefetch(rows[static_cast<std::size_t>(std::countr_zero(left))], 2 * cache_line);
+      prefetch(rows.data[static_cast<std::size_t>(std::countr_zero(left))], 2 * cache_line);
   }
   return n;
 }

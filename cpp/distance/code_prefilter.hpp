@@ -51,11 +51,11 @@ class CodePrefilter final : public Prefilter {
   void bound_sums(bool weighted);
   void sketch_block(std::size_t n_threads);
   void code_rows(const Rows& rows, const kernels::CodedRows& coded, float* errors) const;
-  std::size_t consider_rows(std::span<const std::byte* const> rows, std::uint32_t query,
-                            std::uint64_t mask, double& bound, std::uint64_t& closest) const;
-  std::size_t consider_possible(std::span<const std::byte* const> rows, std::uint32_t query,
-                                const std::int32_t* squares, std::uint64_t closest_codes,
-                                const float* errors, double& bound, std::uint64_t& closest) const;
+  std::size_t consider_rows(const Rows& rows, std::uint32_t query, std::uint64_t mask,
+                            DistanceCache* known, double& bound, std::uint64_t& closest) const;
+  std::size_t consider_possible(const Rows& rows, std::uint32_t query, const std::int32_t* squares,
+                                std::uint64_t closest_codes, const float* errors,
+                                DistanceCache* known, double& bound, std::uint64_t& closest) const;
 
   const Metric& d_;
   const QueryRows& block_;

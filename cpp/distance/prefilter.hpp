@@ -15,6 +15,8 @@
 
 namespace boundary_forest {
 
+class DistanceCache;
+
 class Prefilter {
  public:
   static constexpr std::size_t most_rows = 64;  // in one call
@@ -22,6 +24,7 @@ class Prefilter {
   // One thread's memory, kept between calls.
   struct Workspace {
     std::vector<std::byte> rows;
+    DistanceCache* known = nullptr;  // of a row that is alone in its block
   };
 
   // Stored rows, and where they are.

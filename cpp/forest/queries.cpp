@@ -40,13 +40,15 @@ void Queries::BFQuery(const QueryRows& queries, const Version& version, Leaf* v,
   const bool caches_distances = alone && setup_.n_threads(run) == 1 && !setup_.plain &&
                                 store_.row_bytes() >= CachedDescent::worth_it;
   std::unique_ptr<DistanceCache> distances = caches_distances ? distance_caches_.take() : nullptr;
-  std::optional<CachedDescent> cached;
-  if (distances) cached.emplace(*distances);
   // On one thread, a row that is alone goes through all trees by the same memory.
   std::optional<BlockDescent> shared;
   if (alone && setup_.n_threads(run) == 1)
-    if (const Prefilter* prefilter = prefilters.of(*answering[0].tree))
+    if (const Prefilter* prefilter = prefilters.of(*answering[0].tree)) {
       shared.emplace(queries, *prefilter);
+      if (distances) shared->remember_in(*distances);
+    }
+  std::optional<CachedDescent> cached;
+  if (distances && !shared) cached.emplace(*distances);
   parallel_for(n_T, setup_.n_threads(run), [&](std::size_t i) {
     const BoundaryTree& tree = *answering[i].tree;
     const NodeId n_nodes = answering[i].n_nodes;

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "distance/distance_cache.hpp"
 #include "distance/prefilter.hpp"
 #include "tree/boundary_tree.hpp"
 
@@ -33,6 +34,12 @@ class BlockDescent {
       : block_(block), prefilter_(prefilter) {}
 
   bool is_by(const Prefilter& prefilter) const { return &prefilter_ == &prefilter; }
+
+  // The block has a single row, and `known` keeps its distances from tree to tree.
+  void remember_in(DistanceCache& known) {
+    known.begin();
+    workspace_.known = &known;
+  }
 
   // How many examples had been seen when a row came: always as many, one more for each of the rows
   // before it, or one more for each of the block's rows before it, whether they are among the rows
