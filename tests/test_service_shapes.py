@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from served import in_process
 
 from boundary_forest import BoundaryForestClassifier, load
 from boundary_forest.service.settings import TASKS
+from boundary_forest.service.snapshots import Snapshots
 
 ROWS = [{"a": 1.5, "b": "x"}, {"a": 0.5, "b": "y"}]
 EVERYWHERE = {"learn", "explain", "forget", "stats", "snapshot"}
@@ -163,6 +165,26 @@ def test_a_snapshot_is_made_listed_and_downloaded(tmp_path):
         assert service.post("/v1/predict", {"rows": [[8.0]]}).json["predictions"] == ["b"]
         again = service.post("/v1/learn", {"rows": [[5.0]], "targets": ["b"], "ids": ["2"]})
         assert again.status == 409
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_the_latest_snapshots_are_kept_though_the_clock_is_set_back(tmp_path, monkeypatch, most):
+    forest = BoundaryForestClassifier(n_estimators=2)
+    snapshots, made = Snapshots(tmp_path, most), []
+    for seen, second in ((9, 8000), (10, 8000), (11, 8000), (12, 500), (13, 4000), (13, 60)):
+        rows = np.arange(forest.examples_seen, seen)
+        if len(rows):
+            forest.partial_fit(rows[:, np.newaxis], ["a"] * len(rows))
+        then = time.gmtime(second)
+        with monkeypatch.context() as patched:
+            patched.setattr(time, "gmtime", lambda then=then: then)
+            made.append(snapshots.make(forest))
+        # The last two are of one forest.
+        assert made[-1] in snapshots.listed()
+        assert {file["examples_seen"] for file in snapshots.listed()} <= {
+            file["examples_seen"] for file in made[-most:]
+        }
+        assert len(snapshots.listed()) == min(most, len(made))
 
 
 def test_health_metrics_and_the_document(tmp_path):

@@ -37,7 +37,9 @@ class Snapshots:
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         path = self._folder / f"{stamp}-{forest.examples_seen}.bf"
         forest.save(path)
-        for old in self._paths()[: -self._most]:
+        # This one stays even if the clock was set back since the others were made.
+        others = [other for other in self._paths() if other != path]
+        for old in others[: max(0, len(others) - self._most + 1)]:
             old.unlink(missing_ok=True)
         return _described(path)
 
@@ -60,9 +62,16 @@ class Snapshots:
     def _paths(self) -> list[Path]:
         if not self._folder.is_dir():
             return []
-        return sorted(path for path in self._folder.iterdir() if _NAME.fullmatch(path.name))
+        return sorted(
+            (path for path in self._folder.iterdir() if _NAME.fullmatch(path.name)), key=_age
+        )
+
+
+def _age(path: Path) -> tuple[int, str]:
+    """Return what orders files by age: a forest never unlearns a row, while clocks are set back."""
+    stamp, _, seen = path.stem.partition("-")
+    return int(seen), stamp
 
 
 def _described(path: Path) -> dict[str, Any]:
-    seen = int(path.stem.partition("-")[2])
-    return {"name": path.name, "bytes": path.stat().st_size, "examples_seen": seen}
+    return {"name": path.name, "bytes": path.stat().st_size, "examples_seen": _age(path)[0]}
