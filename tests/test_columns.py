@@ -16,7 +16,6 @@ from sklearn.preprocessing import FunctionTransformer
 
 from boundary_forest import BoundaryForestClassifier, BoundaryForestRegressor
 from boundary_forest.estimators.columns.category_means import MOST_SHOWN
-from boundary_forest.estimators.columns.new_features import MOST_WITH_CATEGORIES
 from boundary_forest.estimators.columns.reading import read_frame
 from tests.column_tables import mixed_table
 
@@ -62,15 +61,18 @@ def test_batches_do_not_matter(cuts, seed):
     assert in_batches(frame, y, cuts).fingerprint() == whole.fingerprint()
 
 
-def test_batches_do_not_matter_where_features_come_by_the_dozen():
-    """As many as leave the terms of a quadratic model the same, whenever they come."""
+@pytest.mark.parametrize("columns", [7, 14])
+def test_batches_do_not_matter_where_features_come_by_the_dozen(columns):
+    """Some categories come before the first decision, and some after it."""
     rng = np.random.default_rng(0)
-    codes = rng.integers(0, 8, (400, 7))
+    codes = np.minimum(rng.geometric(0.2, (400, columns)), 15)
     frame = pd.DataFrame(codes).map(lambda code: f"c{code}").add_prefix("x")
-    y = codes[:, 0] + codes[:, 1] > 7
+    y = codes[:, 0] + codes[:, 1] > 9
     whole = in_batches(frame, y, [])
-    assert len(whole.feature_weights_) == MOST_WITH_CATEGORIES
-    assert in_batches(frame, y, [*range(1, 40), 77, 200]).fingerprint() == whole.fingerprint()
+    assert len(whole.feature_weights_) > 10 * columns
+    assert len(whole.fitted.engine.snapshot().state()["linear_sums"])
+    for cuts in ([*range(1, 40), 100, 200], range(7, 400, 7), range(77, 400, 77)):
+        assert in_batches(frame, y, list(cuts)).fingerprint() == whole.fingerprint()
 
 
 def test_batches_do_not_matter_in_regression_and_row_by_row():

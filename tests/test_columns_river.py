@@ -65,6 +65,38 @@ def test_many_at_once_are_one_by_one():
     assert shares.iloc[0].to_dict() == one.predict_proba_one(frame.iloc[0].to_dict())
 
 
+# The models over all rows have products of some of 38 features, and no room for 248.
+@pytest.mark.parametrize("columns", [None, "auto"])
+@pytest.mark.parametrize("n_late", [30, 240])
+def test_keys_that_come_late_give_the_same_mixture_in_batches_of_any_size(
+    columns, n_late, tmp_path
+):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 8 + n_late))
+    y = (X[:, 0] * X[:, 1] + X[:, 8] > 0).astype(int)
+    n_keys = 8 + n_late * np.arange(400) // 399
+    rows = [{f"k{j:03}": x[j] for j in range(n)} for x, n in zip(X.tolist(), n_keys, strict=True)]
+
+    def fingerprint(size):
+        model = BoundaryForestClassifier.for_tables(n_estimators=5, seed=0, columns=columns)
+        for begin in range(0, 400, size):
+            last = n_keys[min(begin + size, 400) - 1]
+            frame = pd.DataFrame(rows[begin : begin + size], columns=sorted(rows[-1])[:last])
+            if columns is None:
+                frame = frame.fillna(0.0)
+            labels = y[begin : begin + size].tolist()
+            if size == 1:
+                model.learn_one(rows[begin], labels[0])
+            else:
+                model.learn_many(frame, pd.Series(labels))
+        model.save(tmp_path / f"{size}.bf")
+        loaded = boundary_forest.load(tmp_path / f"{size}.bf")
+        assert len(loaded.fitted.engine.snapshot().state()["linear_sums"])
+        return loaded.fingerprint()
+
+    assert len({fingerprint(size) for size in (1, 7, 77, 400)}) == 1
+
+
 @pytest.mark.parametrize("columns", [1, 3, 20])
 def test_rows_of_numbers_alone_are_learned_as_others_are(columns, tmp_path):
     rng = np.random.default_rng(columns)

@@ -87,7 +87,7 @@ FeatureMap FeatureMap::of(std::span<const double> rows, std::size_t n_features) 
 
 void FeatureMap::apply(std::span<const double> row, double* out) const {
   const double* of_f = numbers.data();
-  for (const double x : row) {
+  for (const double x : row.first(n_features())) {
     const double u = squashed(x, of_f[0], of_f[1]);
     *out++ = u;
     for (std::size_t k = 0; k < n_knots; ++k) *out++ = std::fabs(u - of_f[2 + k]);
@@ -97,7 +97,7 @@ void FeatureMap::apply(std::span<const double> row, double* out) const {
 
 void FeatureMap::widen(std::size_t n_features) {
   if (!is_fixed()) return;
-  for (std::size_t f = this->n_features(); f < n_features; ++f) {
+  for (std::size_t f = this->n_features(); f < std::min(n_features, most_features()); ++f) {
     numbers.push_back(0.0);
     numbers.push_back(1.0);
     numbers.insert(numbers.end(), n_knots, 0.0);

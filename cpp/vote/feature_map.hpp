@@ -6,6 +6,10 @@
 // The numbers are fixed before the first decision, from the rows of the window: the median, the power of two
 // below the distance of the quartiles, and quantiles of u. They are rounded to eighths of a unit, so that none is
 // a value of one row.
+//
+// How many columns rows have may depend on batches: some are for features that come later. So the numbers of knots
+// and of products follow from the features up to the last one that is not 0 in all rows of the window. Those beyond
+// are added as if they came later, and left out when the models have as many features as they may.
 #pragma once
 
 #include <cmath>
@@ -29,11 +33,12 @@ struct FeatureMap {
   static FeatureMap of(std::span<const double> rows, std::size_t n_features);
 
   std::size_t n_features() const { return numbers.size() / (2 + n_knots); }
-  // What one feature becomes, and a row.
+  std::size_t most_features() const { return LinearModel::most_features / size(); }
+  // What one feature becomes, and a row, of which it takes the first features.
   std::size_t size() const { return 1 + n_knots; }
   std::size_t width() const { return n_features() * size(); }
   void apply(std::span<const double> row, double* out) const;
-  // Further features, which were 0 in all rows.
+  // Further features, which were 0 in all rows, as far as there is room.
   void widen(std::size_t n_features);
 
  private:

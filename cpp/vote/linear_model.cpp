@@ -113,14 +113,7 @@ void shift_fits(LinearModel::Fits& fits, const Terms& terms, std::span<const dou
 
 }  // namespace
 
-Terms Terms::as_fit(std::size_t D, std::size_t step) {
-  return {D, std::min(all_products(D / step), most - std::min(most, D)), step};
-}
-
-Terms Terms::widened(std::size_t D) const {
-  if (n_products < all_products(n_features / step)) return {D, n_products, step};
-  return {D, std::max(n_products, as_fit(D, step).n_products), step};
-}
+Terms Terms::as_fit(std::size_t D, std::size_t step) { return {D, most - std::min(most, D), step}; }
 
 void Terms::expand(const double* features, double* out) const {
   for (std::size_t i = 0; i < n_features; ++i) out[feature(i)] = features[i];
@@ -318,7 +311,7 @@ void LinearModel::widen(std::size_t n_features) {
   is_current = false;
   const std::size_t D = terms.n_features;
   const std::size_t T = terms.size();
-  terms = terms.widened(n_features);  // the terms before are the first ones
+  terms.n_features = n_features;  // the terms before are the first ones
   const auto with_zeros = [](const std::vector<double>& narrow, std::size_t n_narrow,
                              std::size_t n_wide) {
     std::vector<double> rows(narrow.size() / n_narrow * n_wide, 0.0);

@@ -21,30 +21,32 @@
 namespace boundary_forest {
 
 // The terms of D features u. Products are those of every `step`-th one: by i, u_i to u_(i + step - 1) and then the
-// products u_i u_j with j <= i, as far as there is room for products. So further features only append terms.
+// products u_i u_j with j <= i, up to `most_products`. So further features only append terms, and it does not
+// matter when they come.
 struct Terms {
-  static constexpr std::size_t most = 300;  // unless there are more features
+  static constexpr std::size_t most = 300;  // unless there are more features, or further ones come
 
   std::size_t n_features = 0;
-  std::size_t n_products = 0;
+  std::size_t most_products = 0;
   std::size_t step = 1;
 
   static std::size_t all_products(std::size_t D) { return D * (D + 1) / 2; }
-  // As many as there is room for.
+  // With as many products as there is room for beside D features.
   static Terms as_fit(std::size_t D, std::size_t step);
 
-  std::size_t size() const { return n_features + n_products; }
+  std::size_t n_products() const {
+    return std::min(all_products(n_features / step), most_products);
+  }
+  std::size_t size() const { return n_features + n_products(); }
   // The place of feature i.
   std::size_t feature(std::size_t i) const {
-    return i + std::min(all_products(i / step), n_products);
+    return i + std::min(all_products(i / step), most_products);
   }
-  // Products beyond those left out before stay out.
-  Terms widened(std::size_t D) const;
   void expand(const double* features, double* out) const;
   // visit(place of the product, places of its two features)
   template <class Visit>
   void for_products(Visit&& visit) const {
-    std::size_t left = n_products;
+    std::size_t left = n_products();
     for (std::size_t i = 0; left > 0; i += step)
       for (std::size_t j = 0; j <= i && left > 0; j += step, --left)
         visit(feature(i) + step + j / step, feature(i), feature(j));

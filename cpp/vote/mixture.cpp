@@ -73,6 +73,14 @@ std::vector<double> fitted_weights(std::span<const double> products, double n, b
   }
 }
 
+// Features up to the last one that is not 0 in all rows; at least one.
+std::size_t known_features(std::span<const double> rows, std::size_t n_features) {
+  std::size_t n_known = 1;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows[i] != 0.0) n_known = std::max(n_known, i % n_features + 1);
+  return n_known;
+}
+
 }  // namespace
 
 void begin_mixture(const Params& params, MixtureState& mixture) {
@@ -105,12 +113,18 @@ void MixtureState::begin_models(Arrival first, std::span<const double> rows,
                                 bool votes) {
   const std::size_t n = rows.size() / n_features;
   const std::size_t length = labels.size() / std::max<std::size_t>(n, 1);
-  if (n == 0 || n_features > LinearModel::most_features || length > LinearModel::most_outputs)
-    return;
-  map = FeatureMap::of(rows, n_features);
+  const std::size_t n_known = known_features(rows, n_features);
+  if (n == 0 || n_known > LinearModel::most_features || length > LinearModel::most_outputs) return;
+  std::vector<double> known;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto row = rows.subspan(i * n_features, n_known);
+    known.insert(known.end(), row.begin(), row.end());
+  }
+  map = FeatureMap::of(known, n_known);
   first_row = first;
   for (std::size_t i = 0; i < n; ++i)
-    add_row(rows.subspan(i * n_features, n_features), labels.data() + i * length, votes);
+    add_row(std::span(known).subspan(i * n_known, n_known), labels.data() + i * length, votes);
+  widen(n_features);
 }
 
 void MixtureState::begin_trial(const Spread& spread, bool votes) {
@@ -164,8 +178,6 @@ void MixtureState::drop_lost_model() {
 void MixtureState::widen(std::size_t n_features) {
   map.widen(n_features);
   linear.widen(map.width());
-  if (!linear.is_kept()) map = {};
-  drop_lost_model();
 }
 
 bool MixtureState::weighs_models() const {

@@ -32,7 +32,7 @@ void append_model(const LinearModel& model, MixtureArrays& arrays) {
   if (!model.is_kept()) return;
   const LinearSums sums = model.all_sums();
   append(arrays.linear_sums,
-         std::array{model.n, model.unit, static_cast<double>(model.terms.n_products)});
+         std::array{model.n, model.unit, static_cast<double>(model.terms.most_products)});
   for (const std::vector<double>* part : {&sums.origin, &sums.label_origin, &sums.sums,
                                           &sums.products, &sums.label_sums, &sums.cross})
     append(arrays.linear_sums, *part);
@@ -57,14 +57,12 @@ LinearModel linear_of(std::span<const double> saved_sums, std::span<const double
   require(saved_sums.size() >= n_counts_of_sums, "linear_sums has the wrong size");
   linear.n = saved_sums[0];
   linear.unit = saved_sums[1];
-  const double n_products = saved_sums[2];
-  const std::size_t most_products =
-      kind.has_products ? std::min(Terms::all_products(D / step), Terms::most) : 0;
-  require(n_products >= 0.0 && n_products == std::floor(n_products) &&
-              n_products <= static_cast<double>(most_products),
+  const double most_products = saved_sums[2];
+  require(most_products >= 0.0 && most_products == std::floor(most_products) &&
+              most_products <= static_cast<double>(kind.has_products ? Terms::most : 0),
           "linear_sums has an invalid number of products");
   linear.votes = votes;
-  linear.terms = {D, static_cast<std::size_t>(n_products), step};
+  linear.terms = {D, static_cast<std::size_t>(most_products), step};
   const std::size_t T = linear.terms.size();
   const std::size_t fixed = n_counts_of_sums + D + T + T * (T + 1) / 2;
   const std::size_t size = saved_sums.size();
@@ -123,7 +121,8 @@ void restore_map(std::span<const double> saved, std::size_t D, std::uint64_t see
   mixture.first_row = static_cast<Arrival>(counts[0]);
   map.n_knots = static_cast<std::size_t>(counts[1]);
   map.step = static_cast<std::size_t>(counts[2]);
-  require(reader.n_left() == D * (2 + map.n_knots), "linear_map has the wrong size");
+  require(reader.n_left() == std::min(D, map.most_features()) * (2 + map.n_knots),
+          "linear_map has the wrong size");
   map.numbers = reader.next(reader.n_left());
   for (std::size_t i = 0; i < map.numbers.size(); ++i)
     require(std::isfinite(map.numbers[i]) && (i % (2 + map.n_knots) != 1 || map.numbers[i] > 0.0),

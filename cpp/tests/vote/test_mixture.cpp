@@ -132,7 +132,7 @@ CASE("terms with steps have places of their own, products of the first features 
     std::vector<double> out(terms.size(), 1e9);
     terms.expand(features.data(), out.data());
     for (std::size_t f = 0; f < 12; ++f) CHECK_EQ(out[terms.feature(f)], features[f]);
-    CHECK_EQ(terms.n_products, Terms::all_products(12 / step));
+    CHECK_EQ(terms.n_products(), Terms::all_products(12 / step));
     CHECK_EQ(out.back(), features[12 - step] * features[12 - step]);
     for (const double x : out) CHECK(x != 1e9);
   }
@@ -154,6 +154,8 @@ CASE("a map squashes large values, and its numbers are no values of rows") {
   map.apply(std::vector{1e300, 7.3, 0.0}, out.data());
   for (std::size_t k = 0; k < 3; ++k) CHECK(std::isfinite(out[k]) && out[k] > 1.0);
   for (std::size_t k = 6; k < 9; ++k) CHECK_EQ(out[k], 0.0);
+  map.widen(1000);
+  CHECK_EQ(map.width(), LinearModel::most_features / 3 * 3);  // of the first features alone
 }
 
 CASE("wider rows leave the answers of a linear model as they are") {

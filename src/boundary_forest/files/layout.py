@@ -25,7 +25,7 @@ VERSION = 1
 # Until the first release the layout of files and folders may change without a new version. Whoever
 # changes it puts any other 31-bit number here (it is also the journal's application_id in SQLite),
 # and what was written before is refused.
-LAYOUT = 0x5A31D0E7
+LAYOUT = 0x5A31D0E8
 OTHER_LAYOUT = (
     "it was written by a development version of boundary-forest; fit and save the model again with "
     "this version"

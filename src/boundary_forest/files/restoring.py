@@ -175,10 +175,9 @@ def _feature_names(file: ModelFile, forest: dict[str, Any], n_features: int) -> 
 def longest_mixture(n_features: int, label_length: int, n_classes: int) -> dict[str, int]:
     """Return how long the arrays of a mixture may be; the engine knows exactly."""
     n, outputs = max(len(EXPERTS), len(STREAM_EXPERTS)), max(label_length, MOST_LINEAR_OUTPUTS)
-    if n_features > MOST_LINEAR_FEATURES:
-        n_features = outputs = 0  # no model is kept
+    n_features = min(n_features, MOST_LINEAR_FEATURES)  # that models have
     mapped = (1 + MOST_KNOTS) * n_features  # features of the models of tables
-    terms = mapped + MOST_TERMS if n_features else 0
+    terms = mapped + MOST_TERMS
     return {
         "mixture_weights": n + 1,
         "mixture_trial": n * (n + 3) + label_length + n_classes + 100,

@@ -12,17 +12,19 @@ import numpy as np
 
 Row = Any  # a 1-D numpy array
 
-MOST_TERMS, MOST_KNOTS, MOST_Z = 300, 2, 1e100
+MOST_FEATURES, MOST_TERMS, MOST_KNOTS, MOST_Z = 200, 300, 2, 1e100
 
 
 class FeatureMap:
     """What the models know of a row: features squashed, and their distances from knots."""
 
     def __init__(self, rows: Any) -> None:
-        D = rows.shape[1]
         columns = [sorted(column) for column in (rows + 0.0).T.tolist()]
+        D = known_features(rows)
         self.choose_knots(D, sum(column[0] != column[-1] for column in columns))
-        self.numbers = [self.numbers_of(column) for column in columns]
+        n_features = MOST_FEATURES // (1 + self.n_knots)  # of which the models know
+        self.numbers = [self.numbers_of(column) for column in columns[:n_features]]
+        self.most_products = MOST_TERMS - (1 + self.n_knots) * D
 
     def choose_knots(self, D: int, n_varied: int) -> None:
         """As many as leave room for all products; else for half of the terms, but no products."""
@@ -53,10 +55,15 @@ class FeatureMap:
 
     def apply(self, row: Row) -> Row:
         out = []
-        for x, (centre, unit, *knots) in zip(row.tolist(), self.numbers, strict=True):
+        for x, (centre, unit, *knots) in zip(row.tolist(), self.numbers, strict=False):
             u = squashed(x, centre, unit)
             out += [u, *(abs(u - knot) for knot in knots)]
         return np.array(out)
+
+
+def known_features(rows: Any) -> int:
+    """Features up to the last one that is not 0 in all rows; at least one."""
+    return 1 + int(np.append(0, np.flatnonzero(rows.any(axis=0)))[-1])
 
 
 def squashed(x: float, centre: float, unit: float) -> float:

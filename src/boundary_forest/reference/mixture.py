@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from boundary_forest.reference.feature_map import MOST_TERMS, FeatureMap
+from boundary_forest.reference.feature_map import MOST_FEATURES, FeatureMap, known_features
 from boundary_forest.reference.metrics import added, in_lanes
 
 Row = Any  # a 1-D numpy array
@@ -43,7 +43,7 @@ CARRIED = 0.7
 SWEEPS = 1000
 ADDED_SHARE = 0.003
 SHARPNESSES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24)
-MOST_FEATURES, MOST_OUTPUTS = 200, 100
+MOST_OUTPUTS = 100
 LINEAR_PENALTY, TERM_PENALTY, LEAST_DIGITS = 0.003, 0.02, 1e-9
 MOST_UNIT, VANISHED = 2.0**32, 1e-200
 
@@ -190,13 +190,13 @@ class LinearModel:
     def is_stopped(self) -> bool:
         return self.is_kept and self.n == 0
 
-    def begin(self, row: Row, label: Row, step: int = 1) -> None:
+    def begin(self, row: Row, label: Row, step: int = 1, most_products: int = 0) -> None:
         """``step``: every how many features one has products."""
         D = len(row)
         if D > MOST_FEATURES or len(label) > MOST_OUTPUTS:
             return
         # By i: features i to i + step - 1, then products of i and j <= i, as far as there is room.
-        room = max(MOST_TERMS - D, 0) if self.has_products else 0
+        self.most_products = room = most_products if self.has_products else 0
         order: list[tuple[int, int]] = []
         for i in range(0, D, step):
             order += [(member, -1) for member in range(i, i + step)]
@@ -447,7 +447,8 @@ class Mixture:
             return
         row = self.map.apply(row)
         if not self.linear.is_kept:
-            self.linear.begin(row, np.zeros(0) if self.votes else c, self.map.step)
+            label = np.zeros(0) if self.votes else c
+            self.linear.begin(row, label, self.map.step, self.map.most_products)
         if not self.votes:
             self.linear.add(row, c - self.linear.label_origin, sign)
             return
@@ -463,7 +464,7 @@ class Mixture:
         if self.linear.is_kept or not window:
             return
         rows = np.stack([x.astype(np.float64) for _, x, _ in window])
-        if rows.shape[1] > MOST_FEATURES or len(window[0][2]) > MOST_OUTPUTS:
+        if known_features(rows) > MOST_FEATURES or len(window[0][2]) > MOST_OUTPUTS:
             return
         self.map, self.first_row = FeatureMap(rows), window[0][0]
         for _, x, c in window:

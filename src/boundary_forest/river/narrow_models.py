@@ -23,11 +23,12 @@ def narrow_models(
     narrow_map, step = state["linear_map"], 1
     if not forgets:  # a column is several features
         knots, step = (int(count) for count in state["linear_map"][1:_N_COUNTS])
+        width = (len(narrow_map) - _N_COUNTS) // (2 + knots)  # which may have no room for all
+        n = min(n, width)
         narrow_map = narrow_map[: _N_COUNTS + n * (2 + knots)]
         width, n = width * (1 + knots), n * (1 + knots)
-    products = 0 if forgets else int(models[0][_N_COUNTS - 1])
-    with_products = n // step
-    kept_products = min(products, with_products * (with_products + 1) // 2)
+    most = int(models[0][_N_COUNTS - 1])
+    products, kept_products = (min(most, k * (k + 1) // 2) for k in (width // step, n // step))
     narrow = [_narrow_sums(sums, width, n, products, kept_products) for sums in models]
     fits = state["linear_model"].reshape(-1, 1 + width if forgets else 2 + 2 * width + products)
     linear, quadratic = np.split(fits, [1 + width], axis=1)
@@ -46,12 +47,12 @@ def _narrow_sums(
     kept = n + kept_products  # the first columns' terms are the first ones
     below = terms * (terms + 1) // 2
     outputs = (len(sums) - _N_COUNTS - width - terms - below) // (terms + 2)
-    lengths = [_N_COUNTS - 1, 1, width, outputs, terms, below, outputs, outputs * terms]
-    counts, _, origin, labels, of_terms, of_products, of_labels, cross = np.split(
+    lengths = [_N_COUNTS, width, outputs, terms, below, outputs, outputs * terms]
+    counts, origin, labels, of_terms, of_products, of_labels, cross = np.split(
         sums, np.cumsum(lengths)[:-1]
     )
     narrow = [
-        counts, np.array([float(kept_products)]), origin[:n], labels, of_terms[:kept],
+        counts, origin[:n], labels, of_terms[:kept],
         of_products[: kept * (kept + 1) // 2], of_labels,
         cross.reshape(outputs, terms)[:, :kept].ravel(),
     ]  # fmt: skip
