@@ -150,8 +150,8 @@ void StreamMixture::learn_again(const Window& window, ElementType type, std::siz
 
 std::size_t StreamMixture::bytes() const {
   const std::size_t n = n_judged.size() + losses.size() + rate_losses.size() +
-                        correction_losses.size() + sharpness_losses.size() + last_error.size();
-  std::size_t bytes = n * sizeof(double);
+                        correction_losses.size() + sharpness_losses.size();
+  std::size_t bytes = n * sizeof(double) + last_error.size() * sizeof(ColumnError);
   for (const LinearModel& model : models) bytes += model.bytes();
   return bytes + 2 * classes.size() * sizeof(std::uint32_t);
 }
@@ -159,21 +159,46 @@ std::size_t StreamMixture::bytes() const {
 std::span<double> StreamRow::begin(const Position& query, std::span<const Leaf> v) {
   query_ = query;
   v_ = v;
-  n_columns_ = votes_ ? mixture_.classes.size() : store_.label_length();
-  answers_.resize(n_stream_experts * n_columns_);
+  for (const std::uint32_t j : named_) {
+    for (std::vector<double>& answer : answers_) answer[j] = 0.0;
+    sums_[j] = mixed_[j] = uncorrected_[j] = 0.0;
+    is_named_[j] = false;
+  }
+  named_.clear();
+  const std::size_t n = votes_ ? mixture_.classes.size() : store_.label_length();
+  for (std::vector<double>& answer : answers_) answer.resize(n, 0.0);
+  for (std::vector<double>* part : {&sums_, &mixed_, &uncorrected_}) part->resize(n, 0.0);
+  is_named_.resize(n, false);
+  std::size_t n_begun = votes_ ? 0 : n;  // a linear model names all that it knows
+  for (const LinearModel& model : mixture_.models) n_begun = std::max(n_begun, model.n_solved());
+  for (std::uint32_t j = 0; j < n_begun; ++j) name(j);
   is_answered_.fill(false);
   is_answered_[0] = true;
   fit_is_begun_ = false;
-  std::fill_n(answers_.begin(), n_columns_, 0.0);
-  return std::span(answers_).first(n_columns_);
+  return answers_[0];
+}
+
+void StreamRow::put_share(std::uint32_t code, double share) { answers_[0][named(code)] = share; }
+
+void StreamRow::name(std::uint32_t column) {
+  if (is_named_[column]) return;
+  is_named_[column] = true;
+  named_.insert(std::ranges::upper_bound(named_, column), column);
+}
+
+std::uint32_t StreamRow::named(std::uint32_t code) {
+  const std::uint32_t place = mixture_.classes.find(code);
+  name(place);
+  return place;
 }
 
 // What has no answer repeats that of the trees.
 std::span<const double> StreamRow::answer(std::size_t k) {
-  const std::span<double> out = std::span(answers_).subspan(k * n_columns_, n_columns_);
+  const std::span<double> out = answers_[k];
   if (is_answered_[k]) return out;
   is_answered_[k] = true;
-  std::ranges::copy(std::span(answers_).first(n_columns_), out.begin());
+  for (const std::uint32_t j : named_) out[j] = answers_[0][j];
+  for (const std::uint32_t j : named_) sums_[j] = 0.0;
   const StreamExpert& expert = stream_experts[k];
   if (expert.kind == Kind::nearest) answer_nearest(expert, out);
   if (expert.kind == Kind::linear) answer_linear(mixture_.models[expert.n], out);
@@ -189,15 +214,14 @@ void StreamRow::answer_nearest(const StreamExpert& expert, std::span<double> out
   const std::span<const Arrival> near = neighbours(expert);
   if (near.empty()) return;
   const auto n = static_cast<double>(near.size());
-  sums_.assign(n_columns_, 0.0);
   for (const Arrival a : near) {
     const double* label = recent_.label(a);
     if (votes_)
-      sums_[mixture_.classes.find(static_cast<std::uint32_t>(*label))] += 1.0;
+      sums_[named(static_cast<std::uint32_t>(*label))] += 1.0;
     else
-      for (std::size_t j = 0; j < n_columns_; ++j) sums_[j] += label[j];
+      for (const std::uint32_t j : named_) sums_[j] += label[j];
   }
-  for (std::size_t j = 0; j < n_columns_; ++j)
+  for (const std::uint32_t j : named_)
     if (std::isfinite(sums_[j])) out[j] = sums_[j] / n;
 }
 
@@ -205,15 +229,16 @@ void StreamRow::answer_linear(const LinearModel& model, std::span<double> out) {
   if (!model.is_solved()) return;
   if (row_.empty()) row_.resize(store_.n_features());
   to_doubles(query_, row_.size(), row_.data());
-  model.answer(row_, sums_);
+  model.answer(row_, linear_);
+  std::ranges::copy(linear_, sums_.begin());
   if (!votes_) {
     begin_fit();
     return put_clipped(linear_slack, out);
   }
-  sums_.resize(n_columns_, 0.0);  // of classes that came since it was solved
   // Least squares on 0 and 1 are far too cautious: the fourth power is taken. (Then Hyperplane gains 1.9 points,
   // electricity 1.1 and SEA 1.0.)
-  for (double& x : sums_) {
+  for (const std::uint32_t j : named_) {
+    double& x = sums_[j];
     x = x > 0.0 ? std::min(x, largest_share) : 0.0;
     x *= x;
     x *= x;
@@ -224,13 +249,12 @@ void StreamRow::answer_linear(const LinearModel& model, std::span<double> out) {
 void StreamRow::answer_ridge(std::span<double> out) {
   begin_fit();
   const std::span<const double> coefficients = fit_.coefficients(stream_ridge);
-  sums_.assign(n_columns_, 0.0);
   for (std::size_t i = 0; i < coefficients.size(); ++i) {
     const double* label = store_.label(fit_.ends()[i]);
     if (votes_)
-      sums_[mixture_.classes.find(static_cast<std::uint32_t>(*label))] += coefficients[i];
+      sums_[named(static_cast<std::uint32_t>(*label))] += coefficients[i];
     else
-      for (std::size_t j = 0; j < n_columns_; ++j) sums_[j] += coefficients[i] * label[j];
+      for (const std::uint32_t j : named_) sums_[j] += coefficients[i] * label[j];
   }
   if (votes_)
     put_shares(out);
@@ -247,16 +271,18 @@ void StreamRow::begin_fit() {
 // What is negative or not finite is 0; then all are in proportion. None is positive: as the trees.
 void StreamRow::put_shares(std::span<double> out) {
   double sum = 0.0;
-  for (double& x : sums_) {
+  for (const std::uint32_t j : named_) {
+    double& x = sums_[j];
     x = x > 0.0 && std::isfinite(x) ? std::min(x, largest_share) : 0.0;
     sum += x;
   }
-  for (std::size_t j = 0; sum > 0.0 && j < n_columns_; ++j) out[j] = sums_[j] / sum;
+  if (!(sum > 0.0)) return;
+  for (const std::uint32_t j : named_) out[j] = sums_[j] / sum;
 }
 
 // Not farther from the labels of the ends than so much of their range.
 void StreamRow::put_clipped(double slack, std::span<double> out) {
-  for (std::size_t j = 0; j < n_columns_; ++j) {
+  for (const std::uint32_t j : named_) {
     double lowest = std::numeric_limits<double>::infinity();
     double highest = -lowest;
     for (const Slot slot : fit_.ends()) {
@@ -269,28 +295,29 @@ void StreamRow::put_clipped(double slack, std::span<double> out) {
 }
 
 void StreamRow::mix(const StreamWeights& weights) {
-  mixed_.assign(n_columns_, 0.0);
+  for (const std::uint32_t j : named_) mixed_[j] = 0.0;
   for (std::size_t k = 0; k < n_stream_experts; ++k) {
     if (!(weights[k] > 0.0)) continue;
     const std::span<const double> of_k = answer(k);
-    for (std::size_t j = 0; j < n_columns_; ++j) mixed_[j] += weights[k] * of_k[j];
+    for (const std::uint32_t j : named_) mixed_[j] += weights[k] * of_k[j];
   }
-  for (std::size_t j = 0; j < n_columns_; ++j)
-    if (!std::isfinite(mixed_[j])) mixed_[j] = answers_[j];
+  for (const std::uint32_t j : named_)
+    if (!std::isfinite(mixed_[j])) mixed_[j] = answers_[0][j];
 }
 
 // A part of the last error is added. Shares then sum to 1 again.
 void StreamRow::correct(double part) {
-  const std::vector<double>& error = mixture_.last_error;
   if (!(part > 0.0)) return;
-  double sum = 0.0;
-  for (std::size_t j = 0; j < n_columns_; ++j) {
-    double x = mixed_[j] + part * (j < error.size() ? error[j] : 0.0);
-    if (votes_) x = x > 0.0 ? x : 0.0;
-    if (std::isfinite(x)) mixed_[j] = x;
-    sum += mixed_[j];
+  for (const ColumnError& last : mixture_.last_error) {
+    name(last.column);
+    const double x = mixed_[last.column] + part * last.error;
+    if (std::isfinite(x)) mixed_[last.column] = votes_ && !(x > 0.0) ? 0.0 : x;
   }
-  for (std::size_t j = 0; votes_ && sum > 0.0 && j < n_columns_; ++j) mixed_[j] /= sum;
+  if (!votes_) return;
+  double sum = 0.0;
+  for (const std::uint32_t j : named_) sum += mixed_[j];
+  if (!(sum > 0.0)) return;
+  for (const std::uint32_t j : named_) mixed_[j] /= sum;
 }
 
 void StreamRow::answer_now() {
@@ -303,24 +330,36 @@ void StreamRow::label(std::span<double> out) {
   std::ranges::copy(mixed_, out.begin());
 }
 
-std::span<const Vote> StreamRow::probabilities(Ranks ranks, const ClassWeights& classes) {
+std::span<const Vote> StreamRow::probabilities(Ranks ranks, const ClassWeights& classes, bool all) {
   answer_now();
-  shares_.clear();
+  const std::span<const std::uint32_t> codes = mixture_.classes.codes();
   double sum = 0.0;
-  for (std::size_t place = 0; place < n_columns_; ++place) {
-    const std::uint32_t code = mixture_.classes.codes()[place];
-    if (rank_of(code, ranks) == no_rank) continue;
-    shares_.push_back({code, mixed_[place]});
-    sum += mixed_[place];
-  }
+  for (const std::uint32_t place : named_)
+    if (rank_of(codes[place], ranks) != no_rank) sum += mixed_[place];
+  all = all || classes.any() || !(sum > 0.0) || std::ranges::count(ranks, no_rank) > 0;
+  shares_.clear();
+  const auto add = [&](std::size_t place) {
+    if (rank_of(codes[place], ranks) != no_rank) shares_.push_back({codes[place], mixed_[place]});
+  };
+  if (all)
+    for (std::size_t place = 0; place < codes.size(); ++place) add(place);
+  else
+    for (const std::uint32_t place : named_) add(place);
   const std::uint8_t sharpness = mixture_.sharpness();
+  const double of_zero = sharpened(added_share, sharpness);
+  std::size_t n_zeros = all ? 0 : codes.size() - named_.size();
   double total = 0.0;
   for (Vote& vote : shares_) {
     const double share = sum > 0.0 ? vote.share / sum : 1.0 / static_cast<double>(shares_.size());
-    vote.share = sharpened(share + added_share, sharpness);
+    const bool is_zero = !(share > 0.0);
+    vote.share = is_zero ? of_zero : sharpened(share + added_share, sharpness);
     if (classes.any()) vote.share *= classes.of(vote.code);
-    total += vote.share;
+    if (is_zero && !classes.any())
+      ++n_zeros;
+    else
+      total += vote.share;
   }
+  total += static_cast<double>(n_zeros) * of_zero;
   for (Vote& vote : shares_) vote.share /= total;
   return shares_;
 }
@@ -362,12 +401,12 @@ std::vector<StreamRow::RecentShare> StreamRow::recent_shares() {
 double StreamRow::loss(std::span<const double> answer, const double* label,
                        std::uint32_t place) const {
   double sum = votes_ && place == nothing ? 1.0 : 0.0;
-  for (std::size_t j = 0; j < n_columns_; ++j) {
+  for (const std::uint32_t j : named_) {
     const double truth = votes_ ? (place == j ? 1.0 : 0.0) : label[j];
     const double error = answer[j] - truth;
     sum += votes_ ? error * error : error * error * units_[j];
   }
-  if (!votes_) sum /= static_cast<double>(n_columns_);
+  if (!votes_) sum /= static_cast<double>(mixed_.size());
   return sum < largest_loss ? sum : largest_loss;
 }
 
@@ -375,7 +414,8 @@ void StreamRow::judge(Arrival a, const double* label, const Spread& before,
                       StreamMixture& mixture) {
   std::uint32_t place = nothing;
   if (votes_) place = mixture.classes.find(static_cast<std::uint32_t>(*label));
-  units_.resize(votes_ ? 0 : n_columns_);
+  if (place != nothing) name(place);
+  units_.resize(votes_ ? 0 : mixed_.size());
   for (std::size_t j = 0; j < units_.size(); ++j) {
     const double variance = before.variance(j);
     units_[j] = variance > 0.0 && std::isfinite(variance) ? 1.0 / variance : 0.0;
@@ -409,23 +449,26 @@ void StreamRow::judge(Arrival a, const double* label, const Spread& before,
 
 // What each correction would have lost, and each sharpness with the one in use. `mixed_` is the answer in use.
 void StreamRow::judge_correction(const double* label, std::uint32_t place, StreamMixture& mixture) {
-  uncorrected_ = mixed_;
+  const auto copy_columns = [&](const std::vector<double>& from, std::vector<double>& to) {
+    for (const std::uint32_t j : named_) to[j] = from[j];
+  };
+  copy_columns(mixed_, uncorrected_);
   const double in_use = mixture.correction();
   for (std::size_t c = 0; c < n_corrections; ++c) {
-    std::ranges::copy(uncorrected_, mixed_.begin());
+    copy_columns(uncorrected_, mixed_);
     correct(corrections[c]);
     mixture.correction_losses[c] =
         correction_decay * mixture.correction_losses[c] + loss(mixed_, label, place);
   }
-  std::ranges::copy(uncorrected_, mixed_.begin());
+  copy_columns(uncorrected_, mixed_);
   correct(in_use);
   if (place != nothing) judge_sharpness(place, mixture);
   mixture.last_error.clear();
   if (votes_ && place == nothing) return;
-  for (std::size_t j = 0; j < n_columns_; ++j) {
+  for (const std::uint32_t j : named_) {
     const double truth = votes_ ? (place == j ? 1.0 : 0.0) : label[j];
     const double error = truth - uncorrected_[j];
-    mixture.last_error.push_back(std::isfinite(error) ? error : 0.0);
+    if (std::isfinite(error) && error != 0.0) mixture.last_error.push_back({j, error});
   }
 }
 
@@ -441,13 +484,13 @@ void StreamRow::judge_sharpness(std::uint32_t place, StreamMixture& mixture) {
       sums[s] += times * power;
     }
   };
-  double n_zeros = 0.0;
-  for (const double share : mixed_)
-    if (share > 0.0)
-      add(share, 1.0);
-    else
-      n_zeros += 1.0;
-  if (n_zeros > 0.0) add(0.0, n_zeros);
+  std::size_t n_zeros = mixed_.size();
+  for (const std::uint32_t j : named_) {
+    if (!(mixed_[j] > 0.0)) continue;
+    add(mixed_[j], 1.0);
+    --n_zeros;
+  }
+  if (n_zeros > 0) add(0.0, static_cast<double>(n_zeros));
   const double log = log2_of(mixed_[place] + added_share);
   for (std::size_t s = 0; s < n_sharpnesses; ++s)
     mixture.sharpness_losses[s] = sharpness_decay * mixture.sharpness_losses[s] +

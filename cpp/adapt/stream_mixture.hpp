@@ -79,6 +79,11 @@ inline constexpr std::size_t n_corrections = std::size(corrections);
 inline constexpr double loss_decays[] = {0.9, 0.99, 0.998};
 inline constexpr std::size_t n_rates = std::size(loss_decays);
 
+struct ColumnError {
+  std::uint32_t column;
+  double error;
+};
+
 // What is known after so many arrivals, as it is saved.
 struct StreamMixture {
   ClassOrder classes;
@@ -92,8 +97,8 @@ struct StreamMixture {
   bool is_sorted = false;
   std::vector<double> correction_losses;
   std::vector<double> sharpness_losses;  // in bits; none for labels that are no classes
-  // The last label less the mixture's answer to its row, by place of the class or output; 0 beyond the end.
-  std::vector<double> last_error;
+  // The last label less the mixture's answer to its row: the classes by place, or outputs, where it is not 0.
+  std::vector<ColumnError> last_error;
 
   bool is_mixed() const { return !n_judged.empty(); }
   bool has(std::size_t expert) const {
@@ -124,7 +129,8 @@ struct StreamMixture {
 
 void begin_stream_mixture(const Params& params, StreamMixture& mixture);
 
-// One row at a time; what is computed for a row lasts until the next.
+// One row at a time; what is computed for a row lasts until the next. The work for it depends on the classes that
+// its experts name, not on all classes: what has a number for each class is 0 elsewhere.
 class StreamRow {
  public:
   // `plain` is the distance without learned weights, `learned` the one with them.
@@ -138,13 +144,14 @@ class StreamRow {
         recent_(window, longest_recent),
         fit_(store, learned.scales()) {}
 
-  const ClassOrder& classes() const { return mixture_.classes; }
-
-  // The trees end at v. Returns where their answer must be put: shares by place of the class, or a label.
+  // The trees end at v. Returns where their answer must be put, if it is a label; shares of classes are put by
+  // `put_share`.
   std::span<double> begin(const Position& query, std::span<const Leaf> v);
+  void put_share(std::uint32_t code, double share);
 
   void label(std::span<double> out);
-  std::span<const Vote> probabilities(Ranks ranks, const ClassWeights& classes);
+  // Without `all`, classes whose share is the least, and not the winner's, may be left out.
+  std::span<const Vote> probabilities(Ranks ranks, const ClassWeights& classes, bool all);
 
   // What each tree's example is multiplied by in the answer, given its share in that of the trees; and what
   // the recent rows are that experts answer from, with their shares. The linear models have the rest.
@@ -161,6 +168,8 @@ class StreamRow {
   void judge(Arrival a, const double* label, const Spread& before, StreamMixture& mixture);
 
  private:
+  void name(std::uint32_t column);
+  std::uint32_t named(std::uint32_t code);  // its column
   std::span<const double> answer(std::size_t k);
   void answer_nearest(const StreamExpert& expert, std::span<double> out);
   void answer_linear(const LinearModel& model, std::span<double> out);
@@ -185,14 +194,17 @@ class StreamRow {
   LocalFit fit_;
   Position query_{};
   std::span<const Leaf> v_;
-  std::size_t n_columns_ = 0;    // classes, or outputs
-  std::vector<double> answers_;  // experts x columns
+  // Columns are classes by place, or outputs.
+  std::vector<std::uint32_t> named_;  // in order
+  std::vector<bool> is_named_;
+  std::array<std::vector<double>, n_stream_experts> answers_;
   std::array<bool, n_stream_experts> is_answered_{};
   bool fit_is_begun_ = false;
   std::vector<double> sums_;  // of one expert, for a moment
   std::vector<double> mixed_;
   std::vector<double> uncorrected_;
   std::vector<double> row_;
+  std::vector<double> linear_;  // the answer of one model
   std::array<double, n_rates> rate_losses_{};
   std::vector<double> units_;  // 1 / variance of each output
   std::vector<Vote> shares_;

@@ -26,9 +26,10 @@ MixtureArrays arrays_of(const StreamMixture& mixture, const Params& params) {
     arrays.trial.push_back(static_cast<double>(model.n_solved()));
     append_model(model, arrays);
   }
-  append(arrays.trial, mixture.last_error);
   const std::size_t n_outputs = votes_in(params) ? mixture.classes.size() : params.label_length;
-  arrays.trial.resize(arrays.trial.size() + n_outputs - mixture.last_error.size());
+  const std::size_t begin = arrays.trial.size();
+  arrays.trial.resize(begin + n_outputs, 0.0);
+  for (const auto& [column, error] : mixture.last_error) arrays.trial[begin + column] = error;
   return arrays;
 }
 
@@ -73,7 +74,9 @@ StreamMixture stream_mixture_of(const MixtureArrays& arrays, const Params& param
     begin += length;
   }
   require(begin == arrays.linear_model.size(), "linear_model has the wrong size");
-  mixture.last_error = trial.next(n_outputs);
+  const std::vector<double> errors = trial.next(n_outputs);
+  for (std::uint32_t j = 0; j < n_outputs; ++j)
+    if (errors[j] != 0.0) mixture.last_error.push_back({j, errors[j]});
   const StreamWeights weights = mixture.weights(mixture.rate(), votes);
   require(arrays.weights.size() == n_stream_experts + 1 &&
               std::equal(weights.begin(), weights.end(), arrays.weights.begin()) &&

@@ -38,7 +38,8 @@ void Answers::put(const AnswerRequest& request, const AnswerRule& rule, std::siz
   const std::span<double> out = request.out->row(row);
   if (!setup_.votes()) return E_label(query, v, rule, out);
   StackMemory memory;
-  const std::pmr::vector<Vote> votes = E_vote(query, v, rule, request.ranks, &memory);
+  const std::pmr::vector<Vote> votes =
+      E_vote(query, v, rule, request.ranks, &memory, request.shares);
   if (request.shares)
     for (const Vote& vote : votes) out[rank_of(vote.code, request.ranks)] = vote.share;
   else
@@ -72,7 +73,8 @@ std::size_t Answers::n_columns(const AnswerRequest& request, std::size_t n_class
 }
 
 std::pmr::vector<Vote> Answers::E_vote(const Position& query, std::span<const Leaf> v,
-                                       const AnswerRule& rule, Ranks ranks, Memory* memory) const {
+                                       const AnswerRule& rule, Ranks ranks, Memory* memory,
+                                       bool all) const {
   const Ballot& ballot = rule.ballot;
   if (rule.mixture != nullptr) {
     rule.mixture->begin(query, v);
@@ -82,7 +84,7 @@ std::pmr::vector<Vote> Answers::E_vote(const Position& query, std::span<const Le
   }
   if (rule.stream != nullptr) {
     begin(*rule.stream, query, v, rule);
-    const std::span<const Vote> votes = rule.stream->probabilities(ranks, ballot.classes);
+    const std::span<const Vote> votes = rule.stream->probabilities(ranks, ballot.classes, all);
     return {votes.begin(), votes.end(), memory};
   }
   std::pmr::vector<double> weights = distances_of(v, setup_.d(), memory);
@@ -118,9 +120,8 @@ void Answers::begin(StreamRow& stream, const Position& query, std::span<const Le
   const AnswerRule of_trees{{rule.ballot.power, rule.ballot.factors, {}}};
   if (!setup_.votes()) return E_label(query, v, of_trees, out);
   StackMemory memory;
-  const ClassOrder& seen = stream.classes();
   for (const Vote& vote : E_vote(query, v, of_trees, {}, &memory))
-    out[seen.find(vote.code)] = vote.share;
+    stream.put_share(vote.code, vote.share);
 }
 
 std::pmr::vector<double> Answers::shares(const Position& query, std::span<const Leaf> v,

@@ -90,9 +90,11 @@ class Answers {
   // The columns of a table of answers, if there are so many classes.
   std::size_t n_columns(const AnswerRequest& request, std::size_t n_classes) const;
 
-  // The two forms of E, and the share that each tree has in the answer.
+  // The two forms of E, and the share that each tree has in the answer. Without `all`, E_vote may leave out classes
+  // that do not win.
   std::pmr::vector<Vote> E_vote(const Position& query, std::span<const Leaf> v,
-                                const AnswerRule& rule, Ranks ranks, Memory* memory) const;
+                                const AnswerRule& rule, Ranks ranks, Memory* memory,
+                                bool all = true) const;
   void E_label(const Position& query, std::span<const Leaf> v, const AnswerRule& rule,
                std::span<double> out) const;
   // The row of a stream, with what the ballot makes of its trees.

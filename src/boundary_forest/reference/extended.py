@@ -452,7 +452,7 @@ class ExtendedForest(BoundaryForest):
     def answer(self, y: Row, v: list[Node], ballot: Ballot) -> Row:
         """The share of each class that the trees name, by code; or a label."""
         if self.mixture is not None or self.stream is not None:
-            return self.mixed(y, v, lambda code: 1.0)
+            return self.mixed(y, v, None)
         return self.answer_of_trees(y, v, ballot)
 
     def answer_of_trees(self, y: Row, v: list[Node], ballot: Ballot) -> Row:
@@ -463,7 +463,7 @@ class ExtendedForest(BoundaryForest):
             return self.mean(v, self.weights(y, v, ballot))
         return self.shares(v, self.weights(y, v, ballot), 1 + max(int(v_i.c[0]) for v_i in v))
 
-    def mixed(self, y: Row, v: list[Node], weight_of: Callable[[int], float]) -> Row:
+    def mixed(self, y: Row, v: list[Node], weight_of: Callable[[int], float] | None) -> Row:
         if self.stream is not None:
             query = self.stream_query(y, v)
             if not self.stream.votes:
@@ -473,7 +473,7 @@ class ExtendedForest(BoundaryForest):
         assert self.mixture is not None
         if not self.mixture.votes:
             return self.mixture.label(y, v, self.scales())
-        found = self.mixture.probabilities(y, v, self.scales(), weight_of)
+        found = self.mixture.probabilities(y, v, self.scales(), weight_of or (lambda code: 1.0))
         return np.array([found.get(code, 0.0) for code in range(1 + max(found))])
 
     def stream_query(self, y: Row, v: list[Node]) -> StreamQuery:
@@ -490,7 +490,7 @@ class ExtendedForest(BoundaryForest):
         known = [c for a, c in enumerate(self.labels) if a not in self.forgotten]
         weight_of = class_weights(self.class_weight, known)
         if self.mixture is not None or self.stream is not None:
-            return self.mixed(y, v, weight_of)
+            return self.mixed(y, v, weight_of if self.class_weight else None)
         weights = [
             w * weight_of(int(v_i.c[0])) for v_i, w in zip(v, self.weights(y, v), strict=True)
         ]

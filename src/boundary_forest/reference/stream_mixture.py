@@ -240,15 +240,21 @@ class StreamMixture:
         return self.corrected(self.mixed(self.rate, self.answers(query)), self.correction)
 
     def probabilities(
-        self, query: StreamQuery, weight_of_class: Callable[[int], float]
+        self, query: StreamQuery, weight_of_class: Callable[[int], float] | None
     ) -> dict[int, float]:
         mixed = self.label(query).tolist()
-        total = added(mixed)
-        sharp = {}
+        total, n_zeros = added(mixed), 0
+        sharp, terms = {}, []
         for code, x in zip(self.classes, mixed, strict=True):
             share = x / total if total > 0 else 1.0 / len(mixed)
-            sharp[code] = sharpened(share + ADDED_SHARE, self.sharpness) * weight_of_class(code)
-        total = added(sharp.values())
+            sharp[code] = sharpened(share + ADDED_SHARE, self.sharpness)
+            if weight_of_class is not None:
+                sharp[code] *= weight_of_class(code)
+            if weight_of_class is None and not share > 0:
+                n_zeros += 1
+            else:
+                terms.append(sharp[code])
+        total = added(terms) + n_zeros * sharpened(ADDED_SHARE, self.sharpness)
         return {code: x / total for code, x in sharp.items()}
 
     # Losses
