@@ -61,8 +61,8 @@ void Queries::BFQuery(const QueryRows& queries, const Version& version, Leaf* v,
       for (std::size_t row = 0; row < queries.size(); ++row)
         v[row * n_T + i] = block.endings()[row].at;
       if (is_cached) {
-        const auto& [node, at, compared] = block.endings()[0];
-        descents[i] = {node, static_cast<std::uint32_t>(compared), at};
+        const BlockDescent::Ending& ending = block.endings()[0];
+        descents[i] = {ending.node, static_cast<std::uint32_t>(ending.compared), ending.at};
       }
       return;
     }

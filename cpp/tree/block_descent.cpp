@@ -33,27 +33,31 @@ void BlockDescent::descend(const BoundaryTree& tree, std::span<const std::uint32
   counts.evaluations +=
       prefilter_.filter(rows, {{&first_row, 1}, &first}, bounds_, workspace_, closest_);
   endings_.resize(m);
-  for (std::uint32_t j = 0; j < m; ++j) endings_[j] = {start, {first, bounds_[j]}, 1};
-  passages_.assign(1, {start, nothing});
-  way_ends_.assign(keeps_ways_ ? m : 0, 0);
+  for (std::uint32_t j = 0; j < m; ++j) endings_[j] = {start, 0, {first, bounds_[j]}, 1};
 
-  waiting_.assign(1, {start, 0, m});
+  groups_.assign(1, {start, 0, m, nothing});
   const RowSketches* const sketches = prefilter_.sketches();
   const bool by_level = tree.store().has_short_rows() || sketches != nullptr;
   const std::uint32_t least_group = sketches != nullptr ? 1 : worth_grouping;
-  for (std::size_t next = 0; next < waiting_.size();) {
-    Group group;
-    if (by_level) {
-      prefetch_ahead(tree, next);
-      group = waiting_[next++];
-    } else {
-      group = waiting_.back();
-      waiting_.pop_back();
-    }
-    if (group.end - group.begin >= least_group)
-      step(tree, rows, group, counts);
+  const auto go_on = [&](std::uint32_t g) {
+    if (groups_[g].end - groups_[g].begin >= least_group)
+      step(tree, rows, g, counts);
     else
-      step_alone(tree, rows, group, counts);
+      step_alone(tree, rows, g, counts);
+  };
+  if (by_level) {
+    for (std::uint32_t g = 0; g < groups_.size(); ++g) {
+      prefetch_ahead(tree, g);
+      go_on(g);
+    }
+  } else {
+    for (waiting_.assign(1, 0); !waiting_.empty();) {
+      const std::uint32_t g = waiting_.back();
+      waiting_.pop_back();
+      const auto first_new = static_cast<std::uint32_t>(groups_.size());
+      go_on(g);
+      for (std::uint32_t n = first_new; n < groups_.size(); ++n) waiting_.push_back(n);
+    }
   }
   for (const Ending& ending : endings_) counts.comparisons += ending.compared;
 }
@@ -63,8 +67,8 @@ void BlockDescent::descend(const BoundaryTree& tree, std::span<const std::uint32
 void BlockDescent::prefetch_ahead(const BoundaryTree& tree, std::size_t next) const {
   using Stage = BoundaryTree::Stage;
   const auto prefetch = [&](std::size_t ahead, Stage stage) {
-    if (next + ahead < waiting_.size())
-      tree.prefetch(waiting_[next + ahead].node, n_nodes_, stage, prefilter_.sketches());
+    if (next + ahead < groups_.size())
+      tree.prefetch(groups_[next + ahead].node, n_nodes_, stage, prefilter_.sketches());
   };
   prefetch(8, Stage::node);
   prefetch(6, Stage::list);
@@ -72,21 +76,26 @@ void BlockDescent::prefetch_ahead(const BoundaryTree& tree, std::size_t next) co
   prefetch(2, Stage::rows);
 }
 
-// Each row of the group moves on to the closest child, or stays at the group's node for good.
+// Each row of group g moves on to the closest child, or stays at the group's node for good.
 void BlockDescent::step(const BoundaryTree& tree, std::span<const std::uint32_t> rows,
-                        const Group& group, Counts& counts) {
+                        std::uint32_t g, Counts& counts) {
+  const Group group = groups_[g];
   const ChildLists::View children = tree.children(group.node, n_nodes_);
-  if (children.count == 0) return;
   const std::uint32_t m = group.end - group.begin;
   const std::span<std::uint32_t> places(order_.data() + group.begin, m);
+  if (children.count == 0) {
+    for (const std::uint32_t j : places) endings_[j].group = g;
+    return;
+  }
   const bool v_may_win = children.count < tree.params().k;
 
   // Here nodes go by their number among the children; v's is the one after the last.
   queries_.resize(m);
   bounds_.resize(m);
   closest_.resize(m);
-  v_min_.assign(m, v_may_win ? children.count : nothing);
+  v_min_.resize(m);
   for (std::uint32_t i = 0; i < m; ++i) {
+    v_min_[i] = v_may_win ? children.count : nothing;
     queries_[i] = rows[places[i]];
     bounds_[i] =
         v_may_win ? endings_[places[i]].at.reduced : std::numeric_limits<double>::infinity();
@@ -120,14 +129,15 @@ void BlockDescent::step(const BoundaryTree& tree, std::span<const std::uint32_t>
   }
 
   // Rows that go to the same child come to lie side by side.
-  ends_.assign(children.count + 1, 0);
+  ends_.resize(children.count + 1);
+  std::fill(ends_.begin(), ends_.end(), 0);
   for (std::uint32_t i = 0; i < m; ++i) {
     Ending& ending = endings_[places[i]];
     ending.compared += children.count;
-    if (v_min_[i] < children.count) {
+    if (v_min_[i] < children.count)
       ending.node = children[v_min_[i]];
-      keep_way(places[i]);
-    }
+    else
+      ending.group = g;
     ++ends_[v_min_[i]];
   }
   std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
@@ -136,7 +146,7 @@ void BlockDescent::step(const BoundaryTree& tree, std::span<const std::uint32_t>
   std::copy(sorted_.begin(), sorted_.end(), places.begin());
   for (std::uint32_t c = 0; c < children.count; ++c)  // ends_ are now beginnings
     if (ends_[c] < ends_[c + 1])
-      waiting_.push_back({children[c], group.begin + ends_[c], group.begin + ends_[c + 1]});
+      groups_.push_back({children[c], group.begin + ends_[c], group.begin + ends_[c + 1], g});
 }
 
 // Among the children closest_[i], whose examples are those from number `begin` on, and v_min_[i] so far,
@@ -155,42 +165,36 @@ void BlockDescent::settle_tie(const BoundaryTree& tree, const Query& query, std:
 
 // Likewise, for rows that are too few to share anything.
 void BlockDescent::step_alone(const BoundaryTree& tree, std::span<const std::uint32_t> rows,
-                              const Group& group, Counts& counts) {
+                              std::uint32_t g, Counts& counts) {
+  const Group group = groups_[g];
   for (std::uint32_t place = group.begin; place < group.end; ++place) {
     const std::uint32_t j = order_[place];
     Ending& ending = endings_[j];
     Counts cost;
-    if (tree.step(ending.node, ending.at, query(rows, j), cost)) {
-      keep_way(j);
-      waiting_.push_back({ending.node, place, place + 1});
-    }
+    if (tree.step(ending.node, ending.at, query(rows, j), cost))
+      groups_.push_back({ending.node, place, place + 1, g});
+    else
+      ending.group = g;
     ending.compared += cost.comparisons;
     counts.evaluations += cost.evaluations;
   }
 }
 
-// Row j has come to its ending's node.
-void BlockDescent::keep_way(std::uint32_t j) {
-  if (!keeps_ways_) return;
-  passages_.push_back({endings_[j].node, way_ends_[j]});
-  way_ends_[j] = static_cast<std::uint32_t>(passages_.size() - 1);
-}
-
 // What was found in the first n_before nodes becomes what the tree as it now is would have answered.
 void BlockDescent::replay(const BoundaryTree& tree, std::uint32_t row, std::uint64_t seen,
-                          NodeId n_before, std::uint32_t way_end, Ending& ending, Counts& counts) {
+                          NodeId n_before, Ending& ending, Counts& counts) {
   // The nodes to look at again, from the end of the descent up, each with the next one on the way.
   changes_.clear();
-  for (std::uint32_t i = way_end, next = nothing; i != nothing; i = passages_[i].before) {
-    const NodeId v = passages_[i].node;
-    if (changed_[v]) changes_.push_back({v, next, i});
+  for (std::uint32_t g = ending.group, next = nothing; g != nothing; g = groups_[g].before) {
+    const NodeId v = groups_[g].node;
+    if (changed_[v]) changes_.push_back({v, next, g});
     next = v;
   }
-  // `above`: the last passage before v.
+  // `above`: the last group before v.
   const auto go_on_from = [&](NodeId v, const Leaf& at_v, std::uint32_t above) {
     std::uint64_t compared = 1;
-    for (; above != nothing; above = passages_[above].before)
-      compared += tree.n_children(passages_[above].node);
+    for (; above != nothing; above = groups_[above].before)
+      compared += tree.n_children(groups_[above].node);
     Counts cost;
     std::tie(ending.node, ending.at) =
         tree.descend(v, at_v, {block_, row, seen, tree.size()}, cost);
@@ -198,11 +202,11 @@ void BlockDescent::replay(const BoundaryTree& tree, std::uint32_t row, std::uint
     counts.evaluations += cost.evaluations;
   };
   for (; !changes_.empty(); changes_.pop_back()) {
-    const auto [v, next, passage] = changes_.back();
+    const auto [v, next, group] = changes_.back();
     const ChildLists::View children = tree.children(v, tree.size());
     if (next == nothing && children.count >= tree.params().k) {
-      go_on_from(v, ending.at,
-                 passages_[passage].before);  // v itself, which was the closest, no longer counts
+      // v itself, which was the closest, no longer counts.
+      go_on_from(v, ending.at, groups_[group].before);
       return;
     }
     std::uint32_t first_new = children.count;
@@ -220,7 +224,7 @@ void BlockDescent::replay(const BoundaryTree& tree, std::uint32_t row, std::uint
         [&](NodeId child, const Leaf& at_child) { v_min.consider(child, at_child); });
     counts.evaluations += children.count - first_new;
     if (v_min.node() != old) {
-      go_on_from(v_min.node(), v_min.at(), passage);
+      go_on_from(v_min.node(), v_min.at(), group);
       return;
     }
     ending.compared += children.count - first_new;

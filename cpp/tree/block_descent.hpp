@@ -63,6 +63,7 @@ class BlockDescent {
 
   struct Ending {
     NodeId node;
+    std::uint32_t group;  // the last one that the row was in
     Leaf at;
     std::uint64_t compared;
   };
@@ -76,13 +77,12 @@ class BlockDescent {
              const double* epsilon, Counts& counts, Learns&& learns, NodeId start = 0) {
     const NodeId n_before = tree.size();
     Counts descended;
-    keeps_ways_ = true;
     descend(tree, rows, clock, n_before, descended, start);
     counts.evaluations += descended.evaluations;
     changed_.assign(n_before, 0);
     for (std::size_t j = 0; j < rows.size(); ++j) {
       Ending& ending = endings_[j];
-      replay(tree, rows[j], clock.at(rows, j), n_before, way_ends_[j], ending, counts);
+      replay(tree, rows[j], clock.at(rows, j), n_before, ending, counts);
       counts.comparisons += ending.compared;
       if (learns(rows[j], ending.at) &&
           tree.learn(block_.slot(rows[j]), ending.node, epsilon[rows[j]]) && ending.node < n_before)
@@ -91,23 +91,24 @@ class BlockDescent {
   }
 
  private:
+  // Rows that came to a node together. From the last group of a row back, the groups are its way.
   struct Group {
     NodeId node;
     std::uint32_t begin;
     std::uint32_t end;
+    std::uint32_t before;  // number of the group that they come from; `nothing` at the beginning
   };
   static constexpr std::size_t worth_grouping = 3;
 
   void prefetch_ahead(const BoundaryTree& tree, std::size_t next) const;
-  void step(const BoundaryTree& tree, std::span<const std::uint32_t> rows, const Group& group,
+  void step(const BoundaryTree& tree, std::span<const std::uint32_t> rows, std::uint32_t g,
             Counts& counts);
   void settle_tie(const BoundaryTree& tree, const Query& query, std::uint32_t begin,
                   const Slot* examples, std::uint32_t i, Leaf& at);
-  void step_alone(const BoundaryTree& tree, std::span<const std::uint32_t> rows, const Group& group,
+  void step_alone(const BoundaryTree& tree, std::span<const std::uint32_t> rows, std::uint32_t g,
                   Counts& counts);
-  void keep_way(std::uint32_t j);
   void replay(const BoundaryTree& tree, std::uint32_t row, std::uint64_t seen, NodeId n_before,
-              std::uint32_t way_end, Ending& ending, Counts& counts);
+              Ending& ending, Counts& counts);
   Query query(std::span<const std::uint32_t> rows, std::uint32_t j) const {
     return {block_, rows[j], clock_.at(rows, j), n_nodes_};
   }
@@ -120,7 +121,8 @@ class BlockDescent {
 
   // Rows are known by their place j; order_ holds the places, those of a group side by side.
   std::vector<std::uint32_t> order_;
-  std::vector<Group> waiting_;
+  std::vector<Group> groups_;           // all of them, each after the one that it comes from
+  std::vector<std::uint32_t> waiting_;  // numbers of those to go on with, where not level by level
 
   // For one step: of each row of the group.
   std::vector<std::uint32_t> queries_;
@@ -131,19 +133,12 @@ class BlockDescent {
   std::vector<std::uint32_t> ends_;  // of each child: where its rows end
   Prefilter::Workspace workspace_;
 
-  // For replaying: the ways of all rows, from their ends back to where they began.
-  struct Passage {
-    NodeId node;
-    std::uint32_t before;  // number of the passage before it; `nothing` at the beginning
-  };
-  bool keeps_ways_ = false;
-  std::vector<Passage> passages_;
-  std::vector<std::uint32_t> way_ends_;  // of each row: number of its last passage
-  std::vector<char> changed_;            // of each node: has it gained children within this block?
+  // For replaying.
+  std::vector<char> changed_;  // of each node: has it gained children within this block?
   struct Change {
     NodeId node;
-    NodeId next;  // on the way; `nothing` at its end
-    std::uint32_t passage;
+    NodeId next;          // on the way; `nothing` at its end
+    std::uint32_t group;  // at the node
   };
   std::vector<Change> changes_;  // on one row's way
 };
