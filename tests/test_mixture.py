@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from copy import deepcopy
 
 import numpy as np
@@ -89,6 +90,18 @@ def test_probabilities_are_calibrated_and_none_is_0(digits):
     truth = np.searchsorted(forest.classes_, y[1300:])
     losses = [-np.log(np.maximum(p[np.arange(len(p)), truth], 1e-9)).mean() for p in (P, voted)]
     assert losses[0] < 0.6 * losses[1]
+
+
+@pytest.mark.parametrize("made_for", ["for_tables", "for_streams"])
+def test_a_mixture_prepares_for_no_more_threads_than_rows(friedman, made_for):
+    X, y = friedman
+    forest = getattr(BoundaryForestRegressor, made_for)(n_estimators=4, random_state=0)
+    forest.fit(X[:300], y[:300])
+    expected = forest.predict(X[:3])
+    forest.set_params(n_jobs=1_000_000)
+    start = time.process_time()
+    np.testing.assert_array_equal(forest.predict(X[:3]), expected)
+    assert time.process_time() - start < 1  # 10 s, with something prepared for each
 
 
 def test_a_rare_class_gets_more_of_a_mixture_with_its_weight(digits):

@@ -175,9 +175,10 @@ std::optional<Table<double>> Queries::answer(Reading& reading, const RowsView& r
 void Queries::answer_by_mixture(Reading& reading, const RowsView& rows, const Run& run,
                                 const AnswerRequest& request, const Ballot& ballot) {
   const std::size_t n_T = setup_.params.n_held();
-  const std::size_t n_tasks = setup_.n_threads(run);
+  const std::size_t most_rows = std::min(rows.n, block_rows());
+  const std::size_t n_tasks = std::min(setup_.n_threads(run), most_rows);
   const Adaptation& adaptation = reading.version.adaptation;
-  std::vector<Leaf> v(std::min(rows.n, block_rows()) * n_T);
+  std::vector<Leaf> v(most_rows * n_T);
   std::deque<MixedRow> mixed;  // they keep what they know of examples
   while (mixed.size() < n_tasks) mixed.emplace_back(setup_, store_, adaptation);
   for_each_block(rows, run, [&](std::size_t begin, const QueryRows& queries) {
