@@ -24,7 +24,6 @@
 #include <vector>
 
 #include "base/chunked_array.hpp"
-#include "base/memory.hpp"
 #include "base/types.hpp"
 #include "store/ids.hpp"
 #include "store/row_sketches.hpp"
@@ -192,11 +191,10 @@ class ExampleStore {
   // example; or this, once all versions that are read have.
   static constexpr std::uint32_t forgotten_by_all = 1;
 
-  // Chunks of about 64 KB; of long rows, which are read at random, as much as has large pages.
+  // Chunks of about 64 KB.
   static unsigned rows_log2(std::size_t row_bytes) {
-    const std::size_t chunk = row_bytes < 512 ? std::size_t{1} << 16 : 2 * large_page - 1;
     unsigned log2 = 0;
-    while (log2 < 12 && (row_bytes << (log2 + 1)) <= chunk) ++log2;
+    while (log2 < 12 && (row_bytes << (log2 + 1)) <= 65536) ++log2;
     return log2;
   }
 
