@@ -56,8 +56,8 @@ def test_the_history_is_that_of_the_answers_given(tmp_path):
 def test_a_regression_and_an_index_are_recorded(tmp_path):
     with in_process(tmp_path / "r", task="regression") as service:
         service.post("/v1/learn", {"rows": ROWS, "targets": [row[0] for row in ROWS]})
-        service.post("/v1/predict-then-learn", {"rows": [[1.0]], "targets": [1.5]})
-        assert service.recorder.history().pairs == [(1.5, 1.0)]
+        answer = service.post("/v1/predict-then-learn", {"rows": [[1.0]], "targets": [1.5]})
+        assert service.recorder.history().pairs == [(1.5, *answer.json["predictions"])]
     with in_process(tmp_path / "i", task="retrieval") as service:
         service.post("/v1/upsert", {"rows": ROWS[:2], "ids": ["a", "b"]})
         end = time.monotonic() + 20

@@ -189,20 +189,20 @@ class LearningMixin:
     def erase_forgotten(self) -> None:
         """Let what was forgotten leave trees and memory, which ``search="graph"`` puts off.
 
-        It is done before a forest is saved, pickled or copied, and by itself when what was
-        forgotten is as much as the rest. It is part of a call that changes the forest.
+        It is done before a forest is saved, pickled or copied, and by itself when a third of the
+        examples is forgotten. It is part of a call that changes the forest.
 
         Examples
         --------
         >>> from boundary_forest import BoundaryForestNeighbors
         >>> forest = BoundaryForestNeighbors(n_estimators=2, random_state=0)
-        >>> forest = forest.fit([[0.0], [3.0], [4.0]], ids=["a", "b", "c"]).forget(["a"])
+        >>> forest = forest.fit([[0], [3], [4], [8]], ids=["a", "b", "c", "d"]).forget(["a"])
         >>> forest.stats()["nodes_per_tree"]
-        [3, 3]
+        [4, 4]
         >>> with forest.learning_paused(), forest.changing():
         ...     forest.erase_forgotten()
         >>> forest.stats()["nodes_per_tree"]
-        [2, 2]
+        [3, 3]
         """
         if self._fitted is None or not self._fitted.engine.n_forgotten:
             return
