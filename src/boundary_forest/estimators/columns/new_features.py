@@ -12,6 +12,9 @@ from boundary_forest.estimators.columns.raw_rows import RawRows
 from boundary_forest.estimators.columns.text_columns import TextColumns
 
 BEFORE = -1  # the row of what is known before the first one
+# Features up to which categories are among them. Without it, errors on sick, credit.g and covtype are
+# 1.02 to 1.12 times as large.
+MOST_WITH_CATEGORIES = 32
 
 
 def begins_of(layout: Layout, rows: RawRows) -> NDArray[np.int64]:
@@ -81,7 +84,16 @@ def new_features(
         found += [(max(begin, came[slot]), Feature(column, slot)) for slot in new]
         shown = categories.shown(rows, column, begin)
         found += [(row, Feature(column, slot_of_place(place))) for row, place in shown]
-    return sorted(found)
+    return _without_excess(sorted(found), len(layout.features))
+
+
+def _without_excess(found: list[tuple[int, Feature]], n: int) -> list[tuple[int, Feature]]:
+    """Return features but for categories that come after so many others; n are known."""
+    kept: list[tuple[int, Feature]] = []
+    for row, feature in found:
+        if feature.slot >= VALUE or n + len(kept) < MOST_WITH_CATEGORIES:
+            kept.append((row, feature))
+    return kept
 
 
 def _slots_came(
