@@ -104,7 +104,7 @@ std::size_t BoundaryForest::n_marked() {
 bool BoundaryForest::needs_rebuild() {
   const Reading reading(publication_);
   const Slot n_marked = reading.version.n_marked(setup_.params);
-  return n_marked > 0 && n_marked >= reading.version.stored;
+  return is_rebuild_due(n_marked, n_marked + reading.version.stored);
 }
 
 std::unique_ptr<BoundaryForest> BoundaryForest::rebuilt(const State& state,

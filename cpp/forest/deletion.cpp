@@ -98,11 +98,8 @@ void Deletion::mark_known(const Ids& ids, std::size_t begin, std::size_t n) {
       draft_.store().mark(slot, draft_.next());
 }
 
-// The marked are a third of all, or more. Searches pass through them, and take longer by about as much as there
-// are more examples than may be returned; to rebuild more often costs more learning.
 bool Deletion::must_rebuild() const {
-  const ExampleStore& store = draft_.store();
-  return store.n_marked() > 0 && 3 * std::uint64_t{store.n_marked()} >= store.n_living();
+  return is_rebuild_due(draft_.store().n_marked(), draft_.store().n_living());
 }
 
 std::size_t Deletion::n_before_rebuilding() const {

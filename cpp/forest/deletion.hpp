@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -27,6 +28,12 @@ struct Forgetting {
   std::optional<ForestState>
       rebuilt;  // of the forest that has forgotten them, if it is another one
 };
+
+// The marked are a third of all that are stored, or more. Searches pass through them, and take longer by about as
+// much as there are more examples than may be returned; to rebuild more often costs more learning.
+inline bool is_rebuild_due(std::uint64_t n_marked, std::uint64_t n_stored) {
+  return n_marked > 0 && 3 * n_marked >= n_stored;
+}
 
 class Deletion {
  public:

@@ -124,7 +124,7 @@ CASE("a graph may run out of memory anywhere while chains of its trees are rebui
 CASE("forgetting from a graph may run out of memory anywhere, and so may rebuilding it") {
   for (const ElementType type : types) {
     const Stream stream = cube(graph_params(type), 300, 5);
-    const Ids some = most_of(stream, 200);
+    const Ids some = most_of(stream, 130);
     const auto marked = [&] {
       Forest forest = taught(stream, 250);
       CHECK(forest->forget(some, Run{}).unknown.empty());
@@ -142,7 +142,7 @@ CASE("forgetting from a graph may run out of memory anywhere, and so may rebuild
     const Content before(*forest, stream);
     forest = marked();
     const Content after(*forest, stream);
-    CHECK_EQ(after.n_marked, std::size_t{120});
+    CHECK_EQ(after.n_marked, std::size_t{78});
     CHECK(before.found != after.found);
     Forest other = marked();
     rebuild(other);

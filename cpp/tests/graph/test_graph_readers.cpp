@@ -153,9 +153,9 @@ std::vector<Step> script(const Scenario& scenario, std::size_t n_rows) {
     for (const std::size_t count : {1, 7, 40, 1}) in_parts(count, learn);
     if (!scenario.forgets) continue;
     steps.push_back([&stream, gone](Held& held) {
-      CHECK(held.get()->forget(ids_for(stream.params, gone, 11), Run{}).unknown.empty());
+      CHECK(held.get()->forget(ids_for(stream.params, gone, 8), Run{}).unknown.empty());
     });
-    gone += 11;
+    gone += 8;
     std::size_t first = n - 9;
     in_parts(9, [&](std::size_t count) {
       steps.push_back([&stream, first, count, from = stream.n - n](Held& held) {
