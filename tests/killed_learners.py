@@ -7,7 +7,7 @@ beside it, and tells what it has done through a pipe, when it is done. It is kil
 open again with at least what was told, and the forest must be that of the first rows of the stream,
 by its fingerprint and its answers; the file must load. Then another child goes on. With learned
 weights the child is killed soon after it has begun to learn a batch that brings a decision, which
-grows all trees anew; after the last of DECISIONS another forest is begun. With a mixture of experts
+rebuilds all trees; after the last of DECISIONS another forest is begun. With a mixture of experts
 it has learned a batch before. Prints JSON.
 """
 

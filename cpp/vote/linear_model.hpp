@@ -31,7 +31,7 @@ struct Terms {
   std::size_t step = 1;
 
   static std::size_t all_products(std::size_t D) { return D * (D + 1) / 2; }
-  // With as many products as there is room for beside D features.
+  // With as many products as there is room for next to D features.
   static Terms as_fit(std::size_t D, std::size_t step);
 
   std::size_t n_products() const {

@@ -3,7 +3,7 @@
 A key that a dict lacks is a missing value. A key that is new is a new column.
 
 Most streams have numbers alone, and none is missing. Then a row's features are its numbers, and all
-that is learned about columns is sums: they are added up when something else is read or asked for.
+that is learned about columns is sums: they are added up when something else is needed.
 """
 
 from __future__ import annotations
